@@ -21,11 +21,12 @@ typedef int64_t ACC_LOCAL(lanes) __attribute__((vector_size(sizeof(ACC(vec)))));
 #endif
 
 /*
- * Returns 2^x for x <= 0, with a relative error below 2.5 units roundoff; 1 for 0, 0 below
- * -EXPONENT_BIAS + 0.5, NaN for NaN. With n the nearest integer and f = x - n, 2^f is 1 + f r(f),
+ * Returns 2^(factor x) for x <= 0, with a relative error below 2.5 units roundoff and that of the
+ * product where it is rounded; 1 for 0, 0 below -EXPONENT_BIAS + 0.5, NaN for NaN. `least` is
+ * -EXPONENT_BIAS / factor. With n the nearest integer and f = factor x - n, 2^f is 1 + f r(f),
  * where r is a polynomial that interpolates (2^f - 1) / f at Chebyshev's points of [-1/2, 1/2].
  */
-INLINE ACC(vec) ACC_LOCAL(exp2)(ACC(vec) x)
+INLINE ACC(vec) ACC_LOCAL(exp2_scaled)(ACC(vec) x, ACC(vec) factor, ACC(vec) least)
 {
 #if ACC_IS_FP32
     static const float terms[] = {0x1.4413896e1ad27p-13f, 0x1.5f0890162a90ap-10f,
@@ -37,21 +38,23 @@ INLINE ACC(vec) ACC_LOCAL(exp2)(ACC(vec) x)
         0x1.ffcbfc670dcd4p-17, 0x1.430913096fd9fp-13, 0x1.5d87fe78a5276p-10, 0x1.3b2ab6fba1ddap-7,
         0x1.c6b08d704a0c2p-5,  0x1.ebfbdff82c598p-3,  0x1.62e42fefa39efp-1};
 #endif
-    const ACC(vec) round = ACC(set)(ROUND_TO_INTEGER);
-    const ACC(vec) y = ACC(max)(ACC(set)(-EXPONENT_BIAS), x);
-    ACC(vec) shifted = y + round;
-    KEEP_IN_REGISTER(shifted);
-    const ACC(vec) f = y - (shifted - round);
+    /* A number of this size has the exponent of 2^n in its last bits. */
+    const ACC(vec) round = ACC(set)(ROUND_TO_INTEGER + EXPONENT_BIAS);
+    const ACC(vec) y = ACC(max)(least, x);
+    const ACC(vec) shifted = ACC(fma)(y, factor, round);
+    const ACC(vec) f = ACC(fma)(y, factor, round - shifted);
     ACC(vec) r = ACC(set)(terms[0]);
 #pragma GCC unroll 11
     for (int i = 1; i < (int)(sizeof terms / sizeof terms[0]); i++)
         r = ACC(fma)(r, f, ACC(set)(terms[i]));
     r = ACC(fma)(r, f, ACC(set)(1));
-    const ACC_LOCAL(lanes) power =
-        ((ACC_LOCAL(lanes))shifted << EXPONENT_SHIFT) +
-        ((ACC_LOCAL(lanes)){0} +
-         ((__typeof__((ACC_LOCAL(lanes)){0}[0]))EXPONENT_BIAS << EXPONENT_SHIFT));
-    return ACC(mul)(r, (ACC(vec))power);
+    return ACC(mul)(r, (ACC(vec))((ACC_LOCAL(lanes))shifted << EXPONENT_SHIFT));
+}
+
+/* Returns 2^x, as above. */
+INLINE ACC(vec) ACC_LOCAL(exp2)(ACC(vec) x)
+{
+    return ACC_LOCAL(exp2_scaled)(x, ACC(set)(1), ACC(set)(-EXPONENT_BIAS));
 }
 
 /* Returns x with the sign bit cleared. */
@@ -80,18 +83,12 @@ INLINE ACC(vec) ACC_LOCAL(replace_infinite)(ACC(vec) largest)
     return (ACC(vec))((ACC_LOCAL(lanes))largest & ~(ACC_LOCAL(lanes))(largest == lowest));
 }
 
-/* Finishes the scores of one vector of queries. Returns the largest. The flags are constants after
- * inlining. */
-INLINE ACC(vec) ACC_LOCAL(finish_scores)(const tgi_attention_block *b, int64_t row, int64_t col,
-                                         ACC(vec) largest, const int is_plain)
+/* Finishes the scores of one vector of queries where they are more than products: with a cap, a
+ * bias or slopes. */
+static TARGET void ACC_LOCAL(finish_scores)(const tgi_attention_block *b, int64_t row, int64_t col)
 {
     const ACC(vec) scale = ACC(set)((ACC(elem))b->scale);
-    const ACC(vec) lowest = ACC(set)((ACC(elem)) - INFINITY);
-    ACC(vec) low = ACC(zero)(), high = low, slope = low, place = low;
-    if (b->low) {
-        low = ACC(load)((const ACC(elem) *)b->low + col);
-        high = ACC(load)((const ACC(elem) *)b->high + col);
-    }
+    ACC(vec) slope = ACC(zero)(), place = slope;
     if (b->slopes) {
         slope = ACC(load)((const ACC(elem) *)b->slopes + col);
         place = ACC(load)((const ACC(elem) *)b->places + col);
@@ -99,58 +96,101 @@ INLINE ACC(vec) ACC_LOCAL(finish_scores)(const tgi_attention_block *b, int64_t r
     for (int64_t j = 0; j < b->keys; j++) {
         ACC(elem) *at = (ACC(elem) *)b->scores + j * row + col;
         ACC(vec) s = ACC(mul)(ACC(load)(at), scale);
-        if (!is_plain) {
-            const ACC(vec) key = ACC(set)((ACC(elem))j);
-            KEEP_IN_REGISTER(s); /* a plain block rounds the product too */
-            if (b->cap != 0.0)
-                s = ACC_LOCAL(soften)(s, (ACC(elem))b->cap, (ACC(elem))b->cap_inverse);
-            if (b->bias)
-                s = s + ACC(load)((const ACC(elem) *)b->bias + j * row + col);
-            if (b->slopes) {
-                ACC(vec) fall = ACC(mul)(slope, ACC_LOCAL(magnitude)(place - key));
-                KEEP_IN_REGISTER(fall);
-                s = s - fall;
-            }
-            if (b->low) {
-                const ACC_LOCAL(lanes) is_seen =
-                    (ACC_LOCAL(lanes))(key >= low) & (ACC_LOCAL(lanes))(key < high);
-                s = (ACC(vec))(((ACC_LOCAL(lanes))s & is_seen) |
-                               ((ACC_LOCAL(lanes))lowest & ~is_seen));
-            }
+        if (b->cap != 0.0)
+            s = ACC_LOCAL(soften)(s, (ACC(elem))b->cap, (ACC(elem))b->cap_inverse);
+        if (b->bias)
+            s = s + ACC(load)((const ACC(elem) *)b->bias + j * row + col);
+        if (b->slopes) {
+            ACC(vec) fall = ACC(mul)(slope, ACC_LOCAL(magnitude)(place - ACC(set)((ACC(elem))j)));
+            KEEP_IN_REGISTER(fall);
+            s = s - fall;
         }
         ACC(store)(at, s);
-        largest = ACC(max)(s, largest);
     }
-    return largest;
+}
+
+/* Gives hidden keys the score -Inf. */
+static TARGET void ACC_LOCAL(hide_scores)(const tgi_attention_block *b, int64_t row, int64_t col)
+{
+    const ACC(vec) lowest = ACC(set)((ACC(elem)) - INFINITY);
+    const ACC(vec) low = ACC(load)((const ACC(elem) *)b->low + col);
+    const ACC(vec) high = ACC(load)((const ACC(elem) *)b->high + col);
+    for (int64_t j = 0; j < b->keys; j++) {
+        ACC(elem) *at = (ACC(elem) *)b->scores + j * row + col;
+        const ACC(vec) key = ACC(set)((ACC(elem))j);
+        const ACC_LOCAL(lanes) is_seen =
+            (ACC_LOCAL(lanes))(key >= low) & (ACC_LOCAL(lanes))(key < high);
+        ACC(store)
+        (at, (ACC(vec))(((ACC_LOCAL(lanes))ACC(load)(at) & is_seen) |
+                        ((ACC_LOCAL(lanes))lowest & ~is_seen)));
+    }
+}
+
+/* Makes the scores of `vectors` vectors of queries, `factor` times what the block holds, weights.
+ * `vectors` is a constant after inlining: vectors side by side hide the latency of the sums. */
+INLINE void ACC_LOCAL(weigh_vectors)(const tgi_attention_block *b, const tgi_attention_state *state,
+                                     int64_t col, ACC(elem) factor_value, const int vectors)
+{
+    const int64_t row = state->row;
+    const ACC(vec) factor = ACC(set)(factor_value);
+    const ACC(vec) least = ACC(set)(-EXPONENT_BIAS / factor_value);
+    ACC(elem) *sums = (ACC(elem) *)state->rows + state->size * row + col;
+    ACC(elem) *scores = (ACC(elem) *)b->scores + col;
+    ACC(vec) largest[PACKED_VECTORS], base[PACKED_VECTORS], added[PACKED_VECTORS];
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; v++) {
+        largest[v] = ACC(set)((ACC(elem)) - INFINITY);
+        added[v] = ACC(zero)();
+    }
+    for (int64_t j = 0; j < b->keys; j += 2) {
+        const ACC(elem) *at = scores + j * row, *next = j + 1 < b->keys ? at + row : at;
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            largest[v] = ACC(max)(
+                ACC(max)(ACC(load)(at + v * VECTOR_ELEMS), ACC(load)(next + v * VECTOR_ELEMS)),
+                largest[v]);
+    }
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; v++) {
+        base[v] = ACC_LOCAL(replace_infinite)(largest[v]);
+        largest[v] = ACC(mul)(largest[v], factor);
+    }
+    for (int64_t j = 0; j < b->keys; j++)
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++) {
+            ACC(elem) *at = scores + j * row + v * VECTOR_ELEMS;
+            const ACC(vec) weight = ACC_LOCAL(exp2_scaled)(ACC(load)(at) - base[v], factor, least);
+            ACC(store)(at, weight);
+            added[v] = added[v] + weight;
+        }
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; v++) {
+        ACC(store)(sums + v * VECTOR_ELEMS, added[v]);
+        ACC(store)(sums + row + v * VECTOR_ELEMS, largest[v]);
+    }
 }
 
 static TARGET void ACC_LOCAL(attention_weigh)(const tgi_attention_block *b,
                                               const tgi_attention_state *state)
 {
-    const int is_plain = b->cap == 0.0 && !b->bias && !b->slopes && !b->low;
-    const int64_t row = state->row;
-    for (int64_t col = 0; col < state->cols; col += VECTOR_ELEMS) {
-        ACC(elem) *rows = (ACC(elem) *)state->rows + col;
-        ACC(elem) *scores = (ACC(elem) *)b->scores + col;
-        const ACC(vec) before = ACC(load)(rows + (state->size + 1) * row);
-        const ACC(vec) largest = is_plain ? ACC_LOCAL(finish_scores)(b, row, col, before, 1)
-                                          : ACC_LOCAL(finish_scores)(b, row, col, before, 0);
-        const ACC(vec) base = ACC_LOCAL(replace_infinite)(largest);
-        ACC(vec) added = ACC(zero)();
-        for (int64_t j = 0; j < b->keys; j++) {
-            const ACC(vec) weight = ACC_LOCAL(exp2)(ACC(load)(scores + j * row) - base);
-            ACC(store)(scores + j * row, weight);
-            added = added + weight;
-        }
-        const ACC(vec) factor = ACC_LOCAL(exp2)(before - base);
-        for (int64_t i = 0; i < state->size; i++)
-            ACC(store)(rows + i * row, ACC(mul)(ACC(load)(rows + i * row), factor));
-        /* The sum of the weights takes the roundings of a column of V that is 1. */
-        ACC(vec) sum = ACC(mul)(ACC(load)(rows + state->size * row), factor);
-        KEEP_IN_REGISTER(sum);
-        ACC(store)(rows + state->size * row, sum + added);
-        ACC(store)(rows + (state->size + 1) * row, largest);
+    const ACC(elem) scale = (ACC(elem))b->scale;
+    /* Such a factor may follow the choice of the largest: differences of scores that overflow are
+     * those of weights that are 0. */
+    const int is_plain = scale > (ACC(elem))0x1p-64 && scale < (ACC(elem))0x1p64 && b->cap == 0.0 &&
+                         !b->bias && !b->slopes;
+    const ACC(elem) factor = is_plain ? scale : 1;
+    int64_t col = 0;
+    for (; col < state->cols; col += VECTOR_ELEMS) {
+        if (!is_plain)
+            ACC_LOCAL(finish_scores)(b, state->row, col);
+        if (b->low)
+            ACC_LOCAL(hide_scores)(b, state->row, col);
     }
+    col = 0;
+    for (; col + PACKED_VECTORS * VECTOR_ELEMS <= state->cols; col += PACKED_VECTORS * VECTOR_ELEMS)
+        ACC_LOCAL(weigh_vectors)(b, state, col, factor, PACKED_VECTORS);
+    for (; col < state->cols; col += VECTOR_ELEMS)
+        ACC_LOCAL(weigh_vectors)(b, state, col, factor, 1);
 }
 
 static TARGET void ACC_LOCAL(attention_merge)(const tgi_attention_state *state,
@@ -174,6 +214,24 @@ static TARGET void ACC_LOCAL(attention_merge)(const tgi_attention_state *state,
     }
 }
 
+/* Returns x / divisor, where `inverse` is 1 / divisor and neither is 0 or Inf. A product that its
+ * remainder corrects is rounded as a quotient is, where the remainder does not underflow. It takes
+ * a fourth of the time. */
+INLINE ACC(vec) ACC_LOCAL(divide)(ACC(vec) x, ACC(vec) divisor, ACC(vec) inverse)
+{
+#if HAS_FMA
+    const ACC(vec) product = ACC(mul)(x, inverse);
+    const ACC(vec) rest = ACC(fma)(product, ACC(zero)() - divisor, x);
+    const ACC(vec) quotient = ACC(fma)(rest, inverse, product);
+    const ACC_LOCAL(lanes) is_number = (ACC_LOCAL(lanes))(rest == rest); /* Inf - Inf is none */
+    return (ACC(vec))(((ACC_LOCAL(lanes))quotient & is_number) |
+                      ((ACC_LOCAL(lanes))product & ~is_number));
+#else
+    (void)inverse;
+    return x / divisor;
+#endif
+}
+
 static TARGET void ACC_LOCAL(attention_divide)(const tgi_attention_state *state)
 {
     const int64_t row = state->row;
@@ -183,8 +241,10 @@ static TARGET void ACC_LOCAL(attention_divide)(const tgi_attention_state *state)
         const ACC(vec) sum = ACC(load)(rows + state->size * row);
         const ACC(vec) divisor =
             (ACC(vec))((ACC_LOCAL(lanes))sum | ((ACC_LOCAL(lanes))(sum == ACC(zero)()) & one));
+        const ACC(vec) inverse = ACC(set)(1) / divisor;
         for (int64_t i = 0; i < state->size; i++)
-            ACC(store)(rows + i * row, ACC(load)(rows + i * row) / divisor);
+            ACC(store)
+        (rows + i * row, ACC_LOCAL(divide)(ACC(load)(rows + i * row), divisor, inverse));
     }
 }
 

@@ -32,8 +32,8 @@ typedef struct tgi_attention_block {
 } tgi_attention_block;
 
 typedef struct tgi_attention_isa {
-    /* Turns scores into weights, and scales the state to the largest score so far. The sum of the
-     * weights is complete on return; weights times V are yet to be added. */
+    /* Turns scores into weights, and sets the sum of the weights and the largest score in the
+     * block's own state. The sums of weights times V are yet to be formed. */
     void (*weigh)(const tgi_attention_block *block, const tgi_attention_state *state);
     /* Adds a state of later keys to `state`. */
     void (*merge)(const tgi_attention_state *state, const void *later_rows);

@@ -53,6 +53,24 @@ static void find_keys(const tgi_attention_run *run, const tgi_attention_item *it
                             tgi_attention_read(a->slopes, head, is_fp64) * LOG2_E);
 }
 
+/* Finds the keys that some query, and that all queries, of a panel see. */
+static tgi_attention_range find_range(const tgi_attention_run *run, const tgi_attention_item *item,
+                                      const tgi_attention_room *room, int64_t panel)
+{
+    const int64_t cols = run->tiles->cols, end = least_of((panel + 1) * cols, item->count);
+    tgi_attention_range range = {INT64_MAX, 0, 0, INT64_MAX};
+    for (int64_t c = panel * cols; c < end; c++) {
+        const int64_t low = ((int64_t *)room->lows)[c], high = ((int64_t *)room->highs)[c];
+        range.all_low = largest_of(range.all_low, low);
+        range.all_high = least_of(range.all_high, high);
+        if (low == high)
+            continue;
+        range.low = least_of(range.low, low);
+        range.high = largest_of(range.high, high);
+    }
+    return range;
+}
+
 void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attention_item *item,
                                 const tgi_attention_room *room)
 {
@@ -85,6 +103,8 @@ void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attentio
         ((int64_t *)room->places)[c] = 0;
         tgi_attention_write(room->slopes, c, tgi_attention_is_fp64(run), 0.0);
     }
+    for (int64_t panel = 0; panel < run->panel_count; panel++)
+        room->ranges[panel] = find_range(run, item, room, panel);
 }
 
 tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
@@ -93,10 +113,9 @@ tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
 {
     const tg_attention *a = run->attention;
     const int64_t bytes = tgi_type_bytes(a->type);
-    const int is_converted = bytes != run->tiles->accum_bytes;
     const int64_t row = first + (a->has_key_offsets ? a->key_offsets[item->batch] : 0);
     const int64_t entry = a->has_key_offsets ? 0 : item->batch;
-    if (!is_converted && a->page_rows == 0 && heads->element_stride == 1)
+    if (tgi_attention_is_in_place(run, heads))
         return (tgi_attention_rows){tgi_attention_at(heads, bytes, entry, item->kv_head, row, 0),
                                     heads->row_stride};
     for (int64_t j = 0; j < count;) {

@@ -8,8 +8,9 @@
 #include "core/dtype.h"
 #include "threads/threads.h"
 
-#define QUERY_TILE 48      /* queries whose blocks of K and V are converted once */
-#define TASKS_PER_THREAD 4 /* with fewer tiles than this, parts of the keys are tasks */
+#define QUERY_TILE 48
+#define COPIED_QUERY_TILE 192 /* the most queries of a task whose blocks of K and V are copies */
+#define TASKS_PER_THREAD 4    /* with fewer tiles than this, parts of the keys are tasks */
 #define STATES_BYTES_MAX ((int64_t)256 << 20)
 
 static const tgi_attention_isa *select_isa(tgi_isa isa, tg_type type)
@@ -54,16 +55,19 @@ static tgi_attention_room lay_out_room(const tgi_attention_run *run, char *base,
     const int64_t elem = run->tiles->accum_bytes, cols = run->tiles->cols;
     const int64_t panels = run->panel_count;
     tgi_attention_room room;
+    char *ranges;
     const struct {
         char **place;
         int64_t bytes;
     } blocks[] = {{&room.queries, panels * a->head_size * cols * elem},
                   {&room.parts, panels * run->state_bytes},
                   {&room.totals, panels * run->state_bytes},
+                  {&room.sums, run->state_bytes},
                   {&room.scores, TGI_ATTENTION_BLOCK * cols * elem},
                   {&room.bias, a->has_bias ? TGI_ATTENTION_BLOCK * cols * elem : 0},
                   {&room.keys, TGI_ATTENTION_BLOCK * a->head_size * elem},
                   {&room.values, TGI_ATTENTION_BLOCK * a->v_head_size * elem},
+                  {&ranges, panels * (int64_t)sizeof(tgi_attention_range)},
                   {&room.lows, panels * cols * (int64_t)sizeof(int64_t)},
                   {&room.highs, panels * cols * (int64_t)sizeof(int64_t)},
                   {&room.places, panels * cols * (int64_t)sizeof(int64_t)},
@@ -76,12 +80,30 @@ static tgi_attention_room lay_out_room(const tgi_attention_run *run, char *base,
         *blocks[i].place = base ? base + *bytes : NULL;
         *bytes += tgi_attention_round_bytes(blocks[i].bytes);
     }
+    room.ranges = (tgi_attention_range *)ranges;
     return room;
 }
 
 static int64_t count_items(const tgi_attention_run *run)
 {
     return run->attention->batch_count * run->attention->kv_head_count * run->tile_count;
+}
+
+/* Sets the queries of a task, and returns the run. A task that copies blocks of K and V has more of
+ * them if there are tasks enough, since it copies once. Bits do not depend on that. */
+static tgi_attention_run choose_tile(const tgi_machine *machine, const tg_attention *a,
+                                     tgi_attention_choice *choice)
+{
+    choice->query_tile = QUERY_TILE;
+    tgi_attention_run run = open_run(a, choice);
+    const int is_copied =
+        !tgi_attention_is_in_place(&run, &a->k) || !tgi_attention_is_in_place(&run, &a->v);
+    while (is_copied && choice->query_tile < COPIED_QUERY_TILE &&
+           count_items(&run) / 2 >= TASKS_PER_THREAD * machine->thread_count) {
+        choice->query_tile *= 2;
+        run = open_run(a, choice);
+    }
+    return run;
 }
 
 static tg_status choose(const tgi_machine *machine, const tg_attention *a,
@@ -92,10 +114,9 @@ static tg_status choose(const tgi_machine *machine, const tg_attention *a,
     if (choice->isa == TGI_ISA_avx512_bf16)
         choice->isa = TGI_ISA_avx512; /* weights stay FP32 */
 #endif
-    choice->query_tile = QUERY_TILE;
     snprintf(choice->kernel, sizeof choice->kernel, "cpu_attention_%s_%s",
              tgi_kernels_isa_name(choice->isa), tg_get_type_name(a->type));
-    tgi_attention_run run = open_run(a, choice);
+    tgi_attention_run run = choose_tile(machine, a, choice);
     lay_out_room(&run, NULL, &run.room_bytes);
     const int64_t items = count_items(&run);
     const int64_t states_bytes = tgi_checked_multiply(tgi_checked_multiply(items, run.part_count),

@@ -12,15 +12,23 @@
 #define TGI_ATTENTION_BLOCK 240 /* tiles of 4, 6 and 8 rows divide it */
 #define TGI_ATTENTION_PART (4 * TGI_ATTENTION_BLOCK)
 
+/* Keys that the queries of a panel see. */
+typedef struct tgi_attention_range {
+    int64_t low, high; /* some query sees a key of low .. high - 1; low >= high: none does */
+    int64_t all_low, all_high; /* every query sees all keys of all_low .. all_high - 1 */
+} tgi_attention_range;
+
 /* Addresses of a thread's blocks, as accumulators; a panel is `cols` queries. */
 typedef struct tgi_attention_room {
-    char *queries; /* panels x head_size x cols: Q^T */
-    char *parts;   /* panels x states: the part of the keys at hand */
-    char *totals;  /* panels x states: all keys so far */
-    char *scores;  /* BLOCK x cols */
-    char *bias;    /* BLOCK x cols */
-    char *keys;    /* BLOCK x head_size, converted */
-    char *values;  /* BLOCK x v_head_size, converted */
+    char *queries;               /* panels x head_size x cols: Q^T */
+    char *parts;                 /* panels x states: the part of the keys at hand */
+    char *totals;                /* panels x states: all keys so far */
+    char *sums;                  /* a state: the block of keys at hand */
+    char *scores;                /* BLOCK x cols */
+    char *bias;                  /* BLOCK x cols */
+    char *keys;                  /* BLOCK x head_size, converted */
+    char *values;                /* BLOCK x v_head_size, converted */
+    tgi_attention_range *ranges; /* one for each panel */
     char *lows, *highs, *slopes, *places, *low, *high, *place; /* panels x cols, or cols */
 } tgi_attention_room;
 
@@ -75,6 +83,13 @@ typedef struct tgi_attention_rows {
     const void *data;
     int64_t stride;
 } tgi_attention_rows;
+
+/* Returns 1 if tiles read K (or V) where it lies. */
+static inline int tgi_attention_is_in_place(const tgi_attention_run *run, const tg_heads *heads)
+{
+    return tgi_type_bytes(run->attention->type) == run->tiles->accum_bytes &&
+           run->attention->page_rows == 0 && heads->element_stride == 1;
+}
 
 /* Returns rows first .. first + count - 1 of K (or V), in place where their type and strides allow
  * it, or else converted into `room`. */

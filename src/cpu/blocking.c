@@ -113,6 +113,16 @@ static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, i
     *decision = best;
 }
 
+/* With few steps of k, writing D takes most of the time. Tiles then follow its rows, so that it is
+ * written in long runs, and B's block lies in L2. More steps hide what D's lines take, and the D of
+ * a small batch entry has no long runs. */
+static int must_follow_rows(const tgi_machine *machine, const tgi_problem *p, int64_t panel_cols)
+{
+    int64_t entry_bytes = p->m * p->n * tgi_type_bytes(p->d_type);
+    return p->k <= 32 || (p->k <= 512 && p->n > panel_cols && machine->l2_bytes > 0 &&
+                          entry_bytes > machine->l2_bytes / 4);
+}
+
 static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
                           const tgi_tile_set *tiles, int thread_count,
                           tgi_packed_decision *decision)
@@ -123,7 +133,8 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
     int64_t l2_bytes = machine->l2_bytes ? machine->l2_bytes : 256 << 10;
     int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 4);
     int needs_running = p->k > decision->kc && !tgi_cpu_is_d_plain(p);
-    int64_t b_bytes = smaller(16 << 20, thread_bytes * (needs_running ? 3 : 5) / 8);
+    int64_t b_bytes = smaller(decision->is_along_rows ? l2_bytes / 2 : 16 << 20,
+                              thread_bytes * (needs_running ? 3 : 5) / 8);
     int64_t rows = tgi_divide_up(p->m, decision->row_parts);
     int64_t cols = tgi_divide_up(tgi_divide_up(p->n, decision->panel_cols), decision->col_parts) *
                    decision->panel_cols;
@@ -151,16 +162,14 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     decision->panel_cols = tgi_cpu_panel_cols(p->n, tiles);
     decision->is_a_packed = must_pack_a(machine, p, tiles);
     decision->is_b_packed = must_pack_b(machine, p, tiles);
+    int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
+    decision->is_d_far = d_bytes > machine->l2_bytes / 4;
+    decision->is_along_rows = must_follow_rows(machine, p, decision->panel_cols);
     split_for_threads(p, tiles, thread_count, macs_per_cycle, decision);
     choose_blocks(machine, p, tiles, thread_count, decision);
-    int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
     decision->is_streamed = p->k <= decision->kc && p->epilogue.beta == 0.0 &&
                             tgi_cpu_is_d_plain(p) && tgi_epilogue_is_linear(&p->epilogue) &&
                             d_bytes > machine->l3_bytes;
-    /* With so little work for each element, writing D takes most of the time. */
-    int64_t b_bytes = p->k * p->n * tiles->elem_bytes;
-    decision->is_along_rows = p->k <= 32 && b_bytes <= machine->l2_bytes / 2;
-    decision->is_d_far = d_bytes > machine->l2_bytes / 4;
 
     double tasks = (double)(decision->row_parts * decision->col_parts * decision->k_parts) *
                    (double)p->batch_count;

@@ -24,26 +24,47 @@ static TARGET void LOCAL(copy_rows)(const tgi_copy *copy)
     }
 }
 
-/* Copies four rows of vectors at a time and transposes squares of 4 x 4. The outer dimension is
- * contiguous in memory. */
+#if ACC_IS_FP32 && defined HAS_SQUARES_OF_8
+#define SQUARE 8
+#define TRANSPOSE_8 ACC(transpose_8)
+#else
+#define SQUARE 4
+#define TRANSPOSE_8 ACC(transpose) /* not called */
+#endif
+
+/* Copies squares, transposed; inputs of another type are converted four rows of vectors at a time.
+ * The outer dimension is contiguous in memory. */
 static TARGET void LOCAL(copy_transposed)(const tgi_copy *copy)
 {
-    enum { STEP = VECTOR_ELEMS < 4 ? 4 : VECTOR_ELEMS };
+    enum {
+        IS_CONVERTED = sizeof(IN(elem)) != sizeof(ACC(elem)),
+        STEP = !IS_CONVERTED      ? SQUARE
+               : VECTOR_ELEMS < 4 ? 4
+                                  : VECTOR_ELEMS
+    };
     const int64_t inner_stride = copy->inner_stride, target_stride = copy->target_stride;
-    const IN(elem) *source = copy->source;
-    ACC(elem) *target = copy->target;
-    int64_t whole_outer = copy->outer / STEP * STEP, whole_inner = copy->inner / 4 * 4;
-    for (int64_t i = 0; i < whole_inner; i += 4) {
+    const int64_t whole_outer = copy->outer / STEP * STEP, whole_inner = copy->inner / 4 * 4;
+    for (int64_t i = 0, width; i < whole_inner; i += width) {
+        width = !IS_CONVERTED && whole_inner - i >= SQUARE ? SQUARE : 4;
         for (int64_t o = 0; o < whole_outer; o += STEP) {
+            const IN(elem) *from = (const IN(elem) *)copy->source + i * inner_stride + o;
+            ACC(elem) *to = (ACC(elem) *)copy->target + o * target_stride + i;
             ACC(elem) rows[4][STEP];
-            for (int r = 0; r < 4; r++)
+            if (width == 8) {
+                TRANSPOSE_8((const void *)from, inner_stride, to, target_stride);
+                continue;
+            }
+            for (int r = 0; r < 4 && IS_CONVERTED; r++)
                 for (int q = 0; q < STEP; q += VECTOR_ELEMS)
-                    ACC(store)(rows[r] + q, IN(load)(source + (i + r) * inner_stride + o + q));
+                    ACC(store)(rows[r] + q, IN(load)(from + r * inner_stride + q));
             for (int q = 0; q < STEP; q += 4)
                 ACC(transpose)
-            (rows[0] + q, STEP, target + (o + q) * target_stride + i, target_stride);
+            (IS_CONVERTED ? rows[0] + q : (const void *)(from + q),
+             IS_CONVERTED ? STEP : inner_stride, to + q * target_stride, target_stride);
         }
     }
+    const IN(elem) *source = copy->source;
+    ACC(elem) *target = copy->target;
     for (int64_t o = 0; o < copy->outer; o++) {
         int64_t i = o < whole_outer ? whole_inner : 0;
         for (; i < copy->inner; i++)
@@ -53,6 +74,8 @@ static TARGET void LOCAL(copy_transposed)(const tgi_copy *copy)
     }
 }
 
+#undef SQUARE
+#undef TRANSPOSE_8
 #endif
 
 static TARGET void LOCAL(copy_any)(const tgi_copy *copy)

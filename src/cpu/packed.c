@@ -75,7 +75,7 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_dec
                         TGI_ALIGN_BYTES);
 }
 
-#define PACKED_DEPTH 16 /* rows of B, even: pairs are not torn apart */
+#define PACKED_DEPTH 16 /* steps of k, even: pairs are not torn apart */
 
 static void pack_b(const packed_run *run, const tgi_panels *s, int64_t k0, int64_t k,
                    tgi_right *right, char *block)
@@ -145,18 +145,23 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
     left->order = TGI_A_ALONG_ROWS;
     left->is_paneled = 1;
     left->stride = 0;
-    int64_t k_elems = count_k_elems(tiles, k);
-    for (int64_t index = 0, i = 0, rows; index < s->split.count; index++, i += rows) {
-        rows = s->split.rows + (index < s->split.larger_count);
-        tgi_copy copy = {.target = block + i * k_elems * tiles->elem_bytes,
-                         .target_stride = rows,
-                         .source = tgi_cpu_at(run->call->a, &p->a, s->batch, s->row + i, k0, bytes),
-                         .outer = k,
-                         .inner = rows,
-                         .padded = rows,
-                         .outer_stride = p->a.col,
-                         .inner_stride = p->a.row};
-        run->kernels->pack_k_outer(&copy);
+    const int64_t k_elems = count_k_elems(tiles, k);
+    /* A pass takes a few steps of k across all tiles, so that A is read in long runs. */
+    for (int64_t k1 = 0; k1 < k; k1 += PACKED_DEPTH) {
+        for (int64_t index = 0, i = 0, rows; index < s->split.count; index++, i += rows) {
+            rows = s->split.rows + (index < s->split.larger_count);
+            int64_t elem = i * k_elems + k1 / tiles->k_per_elem * rows;
+            tgi_copy copy = {
+                .target = block + elem * tiles->elem_bytes,
+                .target_stride = rows,
+                .source = tgi_cpu_at(run->call->a, &p->a, s->batch, s->row + i, k0 + k1, bytes),
+                .outer = k - k1 < PACKED_DEPTH ? k - k1 : PACKED_DEPTH,
+                .inner = rows,
+                .padded = rows,
+                .outer_stride = p->a.col,
+                .inner_stride = p->a.row};
+            run->kernels->pack_k_outer(&copy);
+        }
     }
 }
 

@@ -28,6 +28,38 @@ INLINE void fp32_transpose(const float *source, int64_t source_stride, float *ta
 {
     fp32_transpose_bytes(source, source_stride * 4, target, target_stride * 4);
 }
+
+/* Computes the same for an 8 x 8 square of FP32. */
+#define HAS_SQUARES_OF_8 1
+INLINE void fp32_transpose_8(const float *source, int64_t source_stride, float *target,
+                             int64_t target_stride)
+{
+    __m256 rows[8], pairs[8];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++)
+#pragma GCC unroll 2
+        for (int half = 0; half < 2; half++) { /* rows r and r + 4 of a half of the columns */
+            const float *from = source + r * source_stride + 4 * half;
+            rows[r + 4 * half] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from)),
+                                                      _mm_loadu_ps(from + 4 * source_stride), 1);
+        }
+#pragma GCC unroll 2
+    for (int half = 0; half < 8; half += 4) {
+        pairs[half] = _mm256_unpacklo_ps(rows[half], rows[half + 1]);
+        pairs[half + 1] = _mm256_unpackhi_ps(rows[half], rows[half + 1]);
+        pairs[half + 2] = _mm256_unpacklo_ps(rows[half + 2], rows[half + 3]);
+        pairs[half + 3] = _mm256_unpackhi_ps(rows[half + 2], rows[half + 3]);
+        float *to = target + half * target_stride;
+        _mm256_storeu_ps(to, _mm256_shuffle_ps(pairs[half], pairs[half + 2], 0x44));
+        _mm256_storeu_ps(to + target_stride, _mm256_shuffle_ps(pairs[half], pairs[half + 2], 0xee));
+        _mm256_storeu_ps(to + 2 * target_stride,
+                         _mm256_shuffle_ps(pairs[half + 1], pairs[half + 3], 0x44));
+        _mm256_storeu_ps(to + 3 * target_stride,
+                         _mm256_shuffle_ps(pairs[half + 1], pairs[half + 3], 0xee));
+    }
+}
+
+/* Computes the same for a 4 x 4 square of FP64. */
 INLINE void fp64_transpose(const double *source, int64_t source_stride, double *target,
                            int64_t target_stride)
 {

@@ -262,10 +262,10 @@ static tg_status choose_panels(host_product *product, int64_t memory_bytes)
 {
     const tg_problem *problem = product->problem;
     tg_panels *panels = &product->run.panels;
-    const tg_status status =
-        tgi_panels_choose_by_time(&tgi_backend_cuda, product->machine, problem,
-                                  memory_bytes ? memory_bytes : find_limit(product),
-                                  tgi_host_count_threads(product->context, problem), panels, NULL);
+    const tgi_panel_rates rates = tgi_host_find_rates(product->context, problem);
+    const tg_status status = tgi_panels_choose_by_time(
+        &tgi_backend_cuda, product->machine, problem,
+        memory_bytes ? memory_bytes : find_limit(product), &rates, panels, NULL);
     if (status || !problem->is_batch_invariant || panels->col_panel_count == 1)
         return status;
     return tgi_status_fail(TG_STATUS_UNSUPPORTED,

@@ -9,15 +9,8 @@
 #define IN_COUNT (tgi_cuda_stage_count / 2)
 #define OUT_COUNT (tgi_cuda_stage_count - IN_COUNT)
 
-/* The bus copies shorter lines more slowly than threads fill pinned blocks with them, and longer
- * ones too if they lie far apart. */
-#define DIRECT_LINE_BYTES 1024
-#define DIRECT_FAR_LINE_BYTES 32768
-#define DIRECT_GAP 2 /* pitch by line */
 /* A part of memory that needs no pinned block: between two parts the bus rests. */
 #define DIRECT_PART_BYTES ((int64_t)32 << 20)
-/* The driver takes no longer pitch. */
-#define DIRECT_PITCH_MAX INT32_MAX
 
 tg_status tgi_cuda_open_copies(const tgi_machine *machine, tgi_cuda_attend *attend, void *state,
                                tgi_cuda_panel_copies *copies)
@@ -69,11 +62,8 @@ static int64_t get_line_bytes(const tgi_operand_lines *lines)
 static int is_direct(const tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines)
 {
     const int64_t line_bytes = get_line_bytes(lines), pitch = lines->line_pitch;
-    const int64_t least_bytes =
-        pitch <= DIRECT_GAP * line_bytes ? DIRECT_LINE_BYTES : DIRECT_FAR_LINE_BYTES;
     const int is_long =
-        lines->line_count == 1 ||
-        (line_bytes >= least_bytes && pitch >= line_bytes && pitch <= DIRECT_PITCH_MAX);
+        lines->line_count == 1 || tgi_operand_lines_are_long((double)line_bytes, (double)pitch);
     if (lines->entry_count > 1 || lines->elem_pitch != lines->elem_bytes || !is_long)
         return 0;
     const char *last = lines->data + (lines->line_count - 1) * pitch + line_bytes - 1;

@@ -136,11 +136,28 @@ static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kerne
            tgi_model_finish_seconds(gpu, kernel, p, work);
 }
 
+/* Returns the seconds of the wide tiles of family small, without the launch. */
+static double find_wide_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                                const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double share = f->small_wide_shares[kernel->math == TGI_MATH_fma];
+    const double copies = ceil(work->block_k / work->copy_k);
+    const double macs = (double)kernel->tile_rows * kernel->tile_cols * work->block_k / copies;
+    return find_block_seconds(gpu, work, copies, f->small_wide_copy_s,
+                              macs / (find_rate(gpu, p->type) * share * gpu->clock_hz)) +
+           find_block_seconds(gpu, work, 1.0, f->small_wide_block_s[0], f->small_wide_block_s[1]) +
+           tgi_model_finish_seconds(gpu, kernel, p, work);
+}
+
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                                const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
+    if (work->copy_k > 0.0)
+        return find_fixed_seconds(gpu, p, work) +
+               fmax(find_wide_seconds(gpu, kernel, p, work), memory_s);
     if (kernel->math == TGI_MATH_mma)
         return find_fixed_seconds(gpu, p, work) +
                fmax(find_small_mma_seconds(gpu, kernel, p, work), memory_s);
@@ -188,6 +205,19 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     return f->launch_s + f->batch_s + fmax(seconds, memory_s);
 }
 
+/* Returns the seconds in which tiles of family dmma, or the tiles whose parts are added, wait for
+ * the terms of their epilogue. Others of the multiprocessor go on meanwhile. */
+static double find_dmma_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p,
+                                      const tgi_tile_work *work)
+{
+    tgi_tile_work whole = *work;
+    whole.block_count /= work->part_count;
+    return tgi_epilogue_is_sum_alone(&p->epilogue)
+               ? 0.0
+               : find_block_seconds(gpu, &whole, 1.0,
+                                    tgi_figures_find(gpu->capability)->dmma_terms_s, 0.0);
+}
+
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                               const tgi_tile_work *work)
 {
@@ -211,7 +241,8 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
                      find_block_seconds(gpu, work, 1.0, store_s, store_s) +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    return find_fixed_seconds(gpu, p, work) + f->dmma_s + fmax(seconds, memory_s);
+    return find_fixed_seconds(gpu, p, work) + f->dmma_s + find_dmma_terms_seconds(gpu, p, work) +
+           fmax(seconds, memory_s);
 }
 
 /* Returns the multiply-adds of mma.sync in a cycle of one multiprocessor. It does not reach the

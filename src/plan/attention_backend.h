@@ -14,7 +14,7 @@ typedef struct tgi_attention_choice {
     tgi_isa isa;
     int thread_count;
     int64_t workspace_bytes;
-    int64_t query_tile; /* queries of a task, of all heads that share keys */
+    int64_t query_tile; /* queries of a task or a tile, of all heads that share keys */
     int is_split;       /* CPU. 1: parts of the keys are tasks */
     /* The following members are set on a GPU alone. */
     const tgi_attention_row *row;

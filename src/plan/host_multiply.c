@@ -36,7 +36,7 @@ tg_status tgi_host_find_operands(const tg_context *context, const tg_problem *pr
                            context->device);
 }
 
-int tgi_host_count_threads(const tg_context *context, const tg_problem *problem)
+tgi_panel_rates tgi_host_find_rates(const tg_context *context, const tg_problem *problem)
 {
     const unsigned used = tgi_operands_find_used(problem);
     int is_pinned = 1;
@@ -46,7 +46,8 @@ int tgi_host_count_threads(const tg_context *context, const tg_problem *problem)
             is_pinned =
                 data && context->backend->find_memory(&context->machine, data) == TGI_MEMORY_PINNED;
     }
-    return is_pinned ? 0 : tgi_operand_lines_choose_threads();
+    return tgi_panels_find_rates(context->machine.gpu.capability,
+                                 tgi_operand_lines_choose_threads(), is_pinned);
 }
 
 tg_status tgi_host_multiply(tg_context *context, const tg_problem *problem, int64_t memory_bytes,

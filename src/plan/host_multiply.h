@@ -3,6 +3,7 @@
 #define TGI_HOST_MULTIPLY_H
 
 #include "plan/context.h"
+#include "plan/panel_time.h"
 
 /* Sets *is_host to 1 if all operands that the problem uses are in the processor's memory, to 0 if
  * the device can reach all of them. Error: INVALID_ARGUMENT, if neither is so; it names an operand
@@ -10,10 +11,8 @@
 tg_status tgi_host_find_operands(const tg_context *context, const tg_problem *problem,
                                  int *is_host);
 
-/* Returns the number of threads that move the operands between the processor's memory and pinned
- * blocks: 0 if all are in pinned memory themselves. Short lines go through blocks all the same,
- * which is not predicted. */
-int tgi_host_count_threads(const tg_context *context, const tg_problem *problem);
+/* Returns the rates at which the operands are copied to the device and D is copied back. */
+tgi_panel_rates tgi_host_find_rates(const tg_context *context, const tg_problem *problem);
 
 /* Returns tgi_context_resolve's context. Returns NULL and sets *status if there is none, or if its
  * device has no memory of its own (UNSUPPORTED). */

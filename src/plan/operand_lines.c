@@ -9,10 +9,18 @@
 #include "threads/threads.h"
 
 /* A thread moves this much at a time. */
-#define TASK_BYTES ((int64_t)256 << 10)
+#define TASK_BYTES ((int64_t)64 << 10)
 
 /* The part of the next line that is read ahead. */
 #define READ_AHEAD_BYTES 4096
+
+/* The bus copies shorter lines more slowly than threads fill pinned blocks with them, and longer
+ * ones too if they lie far apart. */
+#define LONG_LINE_BYTES 1024
+#define LONG_FAR_LINE_BYTES 32768
+#define NEAR_PITCH 2 /* pitch by line */
+/* A GPU's driver takes no longer pitch. */
+#define LONG_PITCH_MAX INT32_MAX
 
 /* More threads than this fill no more of the memory's bandwidth. */
 #define THREAD_COUNT_MAX 16
@@ -21,6 +29,13 @@ int tgi_operand_lines_choose_threads(void)
 {
     const int count = tgi_threads_choose_count();
     return count < THREAD_COUNT_MAX ? count : THREAD_COUNT_MAX;
+}
+
+int tgi_operand_lines_are_long(double line_bytes, double line_pitch)
+{
+    return line_pitch >= line_bytes && line_pitch <= LONG_PITCH_MAX &&
+           line_bytes >=
+               (line_pitch <= NEAR_PITCH * line_bytes ? LONG_LINE_BYTES : LONG_FAR_LINE_BYTES);
 }
 
 static int64_t get_distance(int64_t stride)

@@ -26,6 +26,10 @@ static inline int64_t tgi_operand_lines_count_bytes(const tgi_operand_lines *lin
 /* Makes the problem's operand the copy at `memory`. */
 void tgi_operand_lines_use_copy(tg_problem *problem, int id, void *memory);
 
+/* Returns 1 if a bus copies such lines of pinned memory at least as fast as threads fill pinned
+ * blocks with them. Lines without gaps between them are one. */
+int tgi_operand_lines_are_long(double line_bytes, double line_pitch);
+
 /* Returns the number of threads that move an operand in the shortest time. */
 int tgi_operand_lines_choose_threads(void);
 

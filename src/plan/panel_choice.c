@@ -232,7 +232,8 @@ static void search_sizes(search *of, int is_b_held)
 
 tg_status tgi_panels_choose_by_time(const tgi_backend *backend, const tgi_machine *machine,
                                     const tg_problem *problem, int64_t memory_bytes,
-                                    int thread_count, tg_panels *panels, tg_panel_times *times)
+                                    const tgi_panel_rates *rates, tg_panels *panels,
+                                    tg_panel_times *times)
 {
     tgi_problem q;
     tg_problem converted;
@@ -250,7 +251,7 @@ tg_status tgi_panels_choose_by_time(const tgi_backend *backend, const tgi_machin
                  .machine = machine,
                  .problem = problem,
                  .canonical = &q,
-                 .rates = tgi_panels_find_rates(machine->gpu.capability, thread_count),
+                 .rates = *rates,
                  .memory_bytes = memory_bytes ? (double)memory_bytes : INFINITY,
                  .panels = panels,
                  .times = times};
@@ -289,12 +290,15 @@ tg_status tg_choose_gpu_panels(tg_context *context, const tg_chip *chip, const t
         return status;
     if (chip) {
         const tgi_machine machine = tgi_chips_make_machine(chip);
-        return tgi_panels_choose_by_time(&tgi_backend_chip, &machine, problem, memory_bytes,
-                                         THREAD_COUNT, panels, times);
+        const tgi_panel_rates rates =
+            tgi_panels_find_rates(machine.gpu.capability, THREAD_COUNT, 0);
+        return tgi_panels_choose_by_time(&tgi_backend_chip, &machine, problem, memory_bytes, &rates,
+                                         panels, times);
     }
     context = tgi_host_resolve(context, &status);
     if (!context || (status = tgi_panels_read_problem(&problem, &converted, &q)))
         return status;
+    const tgi_panel_rates rates = tgi_host_find_rates(context, problem);
     return tgi_panels_choose_by_time(context->backend, &context->machine, problem, memory_bytes,
-                                     tgi_host_count_threads(context, problem), panels, times);
+                                     &rates, panels, times);
 }

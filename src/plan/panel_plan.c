@@ -173,6 +173,17 @@ static int is_across_k(const tg_matrix *matrix, int has_k_rows)
                       : is_shorter(matrix->row_stride, matrix->col_stride);
 }
 
+/* Returns the bytes between the lines of a matrix of the caller, 0 if a line has gaps. */
+static double get_pitch(const tg_problem *problem, int id)
+{
+    const tg_matrix *matrix = tgi_operands_get_matrix(problem, id);
+    const int has_row_lines = is_shorter(matrix->col_stride, matrix->row_stride);
+    const int64_t elem_stride = has_row_lines ? matrix->col_stride : matrix->row_stride;
+    const int64_t line_stride = has_row_lines ? matrix->row_stride : matrix->col_stride;
+    const int64_t elem_bytes = tg_get_type_bytes(tgi_operands_get_type(problem, id));
+    return elem_stride == 1 ? (double)line_stride * (double)elem_bytes : 0;
+}
+
 tgi_panel_cut tgi_panels_describe(const tg_problem *problem, const tgi_problem *q, int is_b_held)
 {
     unsigned used = tgi_operands_find_used(problem);
@@ -184,6 +195,8 @@ tgi_panel_cut tgi_panels_describe(const tg_problem *problem, const tgi_problem *
         is_across_k(&problem->a, problem->op_a == TG_OPERATION_TRANSPOSE) ? (double)q->k : 0;
     const double b_lines =
         is_across_k(&problem->b, problem->op_b != TG_OPERATION_TRANSPOSE) ? (double)q->k : 0;
+    const double a_pitch = get_pitch(problem, TGI_OPERAND_a);
+    const double b_pitch = get_pitch(problem, TGI_OPERAND_b);
     const int has_row_lines = is_shorter(problem->d.col_stride, problem->d.row_stride);
     return (tgi_panel_cut){.held_length = is_b_held ? q->n : q->m,
                            .stream_length = is_b_held ? q->m : q->n,
@@ -195,7 +208,10 @@ tgi_panel_cut tgi_panels_describe(const tg_problem *problem, const tgi_problem *
                            .entry_count = q->batch_count,
                            .held_lines = is_b_held ? b_lines : a_lines,
                            .stream_lines = is_b_held ? a_lines : b_lines,
-                           .is_d_along_held = is_b_held == has_row_lines};
+                           .is_d_along_held = is_b_held == has_row_lines,
+                           .held_pitch = is_b_held ? b_pitch : a_pitch,
+                           .stream_pitch = is_b_held ? a_pitch : b_pitch,
+                           .d_pitch = get_pitch(problem, TGI_OPERAND_d)};
 }
 
 /* Sets the counts that follow from the sizes of a panel, and the bytes of an entry that are read,

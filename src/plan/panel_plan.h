@@ -18,6 +18,8 @@ typedef struct tgi_panel_cut {
      * the panel of the held operand if is_d_along_held, else as that of the other. */
     double held_lines, stream_lines;
     int is_d_along_held;
+    /* Bytes from a line of an operand to the next one; 0 for elements that lie apart. */
+    double held_pitch, stream_pitch, d_pitch;
     int64_t held, streamed; /* lengths of a panel; an outcome, as the next ones are */
     /* Panels that are there at once: held ones, those of the other operand and those of D. A
      * product without a batch has one of them where one is the whole matrix. */

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "core/checked.h"
+#include "plan/operand_lines.h"
 
 /* The shares of a bus's specification that copies of pinned memory reach, measured on an H200. */
 #define ALONE_SHARE 0.88
@@ -45,7 +46,7 @@ typedef struct panel_walk {
     place_ring held, streamed;
 } panel_walk;
 
-tgi_panel_rates tgi_panels_find_rates(int compute_capability, int thread_count)
+tgi_panel_rates tgi_panels_find_rates(int compute_capability, int thread_count, int is_pinned)
 {
     const double rate = compute_capability < 80   ? 15.75e9
                         : compute_capability < 90 ? 31.5e9
@@ -57,7 +58,8 @@ tgi_panel_rates tgi_panels_find_rates(int compute_capability, int thread_count)
                              .both_bytes_per_s = BOTH_SHARE * rate,
                              .fill_bytes_per_s = FILL_BYTES_PER_S * thread_count,
                              .empty_bytes_per_s = EMPTY_BYTES_PER_S * thread_count,
-                             .line_s = thread_count > 0 ? LINE_S / thread_count : 0};
+                             .line_s = LINE_S / thread_count,
+                             .is_pinned = is_pinned};
 }
 
 static int64_t get_held_length(const tg_panels *panels)
@@ -70,34 +72,77 @@ static int64_t get_stream_length(const tg_panels *panels)
     return panels->is_b_held ? panels->row_count : panels->col_count;
 }
 
-/* Returns the lines of all panels that are copied. A held panel is copied once, and the other
- * operand is all else that is read. C has the lines of D. */
-static double count_lines(const tgi_panel_cut *cut, const tg_panels *panels)
+/* The copies of an operand, and the lines in which the processor's memory has it. */
+typedef struct operand_copies {
+    double in_bytes, out_bytes, lines;
+    double line_bytes, pitch;
+} operand_copies;
+
+/* Returns the bytes of a line of a panel of A or B, which has `length` rows or columns of D, and
+ * for each of them `bytes`. */
+static double find_line(double bytes, double lines, double length)
+{
+    return lines > 0 ? bytes / lines * length : bytes;
+}
+
+/* Tells the copies of all panels, of the held operand, of the other one, and of D with C. A held
+ * panel is copied once, and the other operand is all else that is read. C has the lines of D. */
+static void find_copies(const tgi_panel_cut *cut, const tg_panels *panels, operand_copies copies[3])
 {
     const double elems = panels->written_bytes / cut->d_bytes;
     const double entries = elems / ((double)cut->held_length * (double)cut->stream_length);
     const double held = (double)get_held_length(panels);
     const double streamed = (double)get_stream_length(panels);
-    const double read_lines = (panels->read_bytes - elems * cut->c_bytes) / entries -
-                              (double)cut->held_length * cut->held_bytes;
+    const double held_bytes = entries * (double)cut->held_length * cut->held_bytes;
+    const double c_bytes = elems * cut->c_bytes;
+    const double stream_bytes = panels->read_bytes - c_bytes - held_bytes;
     const double stream_panels =
-        cut->stream_bytes > 0 ? read_lines / (streamed * cut->stream_bytes) : 0;
-    return entries * (ceil((double)cut->held_length / held) * cut->held_lines +
-                      stream_panels * cut->stream_lines) +
-           elems / (cut->is_d_along_held ? held : streamed) * (cut->c_bytes > 0 ? 2 : 1);
+        cut->stream_bytes > 0 ? stream_bytes / (streamed * cut->stream_bytes) : 0;
+    const double d_line = cut->is_d_along_held ? held : streamed;
+    copies[0] =
+        (operand_copies){.in_bytes = held_bytes,
+                         .lines = entries * ceil((double)cut->held_length / held) * cut->held_lines,
+                         .line_bytes = find_line(cut->held_bytes, cut->held_lines, held),
+                         .pitch = cut->held_pitch};
+    copies[1] =
+        (operand_copies){.in_bytes = stream_bytes,
+                         .lines = stream_panels * cut->stream_lines,
+                         .line_bytes = find_line(cut->stream_bytes, cut->stream_lines, streamed),
+                         .pitch = cut->stream_pitch};
+    copies[2] = (operand_copies){.in_bytes = c_bytes,
+                                 .out_bytes = panels->written_bytes,
+                                 .lines = elems / d_line * (cut->c_bytes > 0 ? 2 : 1),
+                                 .line_bytes = d_line * cut->d_bytes,
+                                 .pitch = cut->d_pitch};
+}
+
+/* Returns the seconds that threads take to fill and empty pinned blocks with an operand. A bus
+ * copies lines with gaps of one batch entry only. */
+static double find_thread_seconds(const operand_copies *copies, int64_t entry_count,
+                                  const tgi_panel_rates *rates)
+{
+    const int is_direct =
+        copies->line_bytes == copies->pitch ||
+        (entry_count == 1 && tgi_operand_lines_are_long(copies->line_bytes, copies->pitch));
+    if (rates->is_pinned && is_direct)
+        return 0;
+    return copies->in_bytes / rates->fill_bytes_per_s +
+           copies->out_bytes / rates->empty_bytes_per_s + copies->lines * rates->line_s;
 }
 
 double tgi_panels_copy_seconds(const tgi_panel_cut *cut, const tg_panels *panels,
                                const tgi_panel_rates *rates)
 {
     const double in = panels->read_bytes, out = panels->written_bytes, both = fmin(in, out);
-    const double lines = count_lines(cut, panels);
-    const double bus_s = both / rates->both_bytes_per_s +
-                         (fmax(in, out) - both) / rates->alone_bytes_per_s + lines * BUS_LINE_S;
+    operand_copies copies[3];
+    double bus_s =
+        both / rates->both_bytes_per_s + (fmax(in, out) - both) / rates->alone_bytes_per_s;
     double thread_s = 0;
-    if (rates->fill_bytes_per_s > 0)
-        thread_s =
-            in / rates->fill_bytes_per_s + out / rates->empty_bytes_per_s + lines * rates->line_s;
+    find_copies(cut, panels, copies);
+    for (int i = 0; i < 3; i++) {
+        bus_s += copies[i].lines * BUS_LINE_S;
+        thread_s += find_thread_seconds(&copies[i], panels->batch_count, rates);
+    }
     return (double)panels->panel_count * PANEL_S + fmax(bus_s, thread_s);
 }
 

@@ -12,12 +12,14 @@
 typedef struct tgi_panel_rates {
     const char *bus;
     double alone_bytes_per_s, both_bytes_per_s; /* each way of the bus: alone, with the other */
-    /* Threads fill and empty pinned blocks, one after the other; 0: copies go past them. */
+    /* Threads fill and empty pinned blocks, one after the other. */
     double fill_bytes_per_s, empty_bytes_per_s, line_s;
+    int is_pinned; /* 1: long lines go past the blocks */
 } tgi_panel_rates;
 
-/* Returns the rates of a GPU's bus and of a processor with so many threads, which may be 0. */
-tgi_panel_rates tgi_panels_find_rates(int compute_capability, int thread_count);
+/* Returns the rates of a GPU's bus and of a processor with so many threads. is_pinned: all operands
+ * are in pinned memory. */
+tgi_panel_rates tgi_panels_find_rates(int compute_capability, int thread_count, int is_pinned);
 
 /* Returns the time of all copies of the panels of a cut: on the bus, both ways at once as far as
  * they can, or of the threads. */

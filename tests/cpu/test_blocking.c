@@ -51,9 +51,22 @@ static void test_workspace_is_bounded(void **state)
     }
 }
 
-/* Checks a D written past the caches, which the planner chooses only for a D larger than they
- * are. */
-static void check_streamed(const char *shape, int is_run)
+/* The planner writes past the caches only a D that is larger than they are. */
+static void stream_rows(tgi_packed_decision *decision)
+{
+    decision->is_streamed = decision->is_along_rows = 1;
+}
+
+/* Blocks of few tiles, which the planner chooses only for large problems. */
+static void follow_rows_of_blocks(tgi_packed_decision *decision)
+{
+    decision->is_along_rows = decision->is_d_far = 1;
+    decision->nc = 2 * decision->panel_cols;
+    decision->mc = decision->mc < 17 ? decision->mc : 17;
+}
+
+/* Checks D under a decision of family packed that `change` has changed. */
+static void check_decision(const char *shape, void (*change)(tgi_packed_decision *), int is_run)
 {
     tg_problem problem;
     tg_plan_options options = {.struct_bytes = sizeof options, .kernel = "cpu_packed"};
@@ -64,12 +77,9 @@ static void check_streamed(const char *shape, int is_run)
     assert_true(check_make_operands(&problem, 7, &operands));
     assert_int_equal(tg_create_plan(NULL, &problem, &options, &plan), TG_STATUS_OK);
     /* No other caller has the plan: plans by kernel name are not cached. */
-    tgi_packed_decision *decision = &((tgi_cpu_prepared *)plan->prepared)->decision.packed;
-    decision->is_streamed = decision->is_along_rows = 1;
-    tg_buffers buffers = {.struct_bytes = sizeof buffers,
-                          .a = problem.a.data,
-                          .b = problem.b.data,
-                          .d = problem.d.data};
+    change(&((tgi_cpu_prepared *)plan->prepared)->decision.packed);
+    tg_buffers buffers;
+    assert_int_equal(tg_init_buffers(&buffers, sizeof buffers, &problem), TG_STATUS_OK);
     if (is_run) {
         assert_int_equal(tg_execute_plan(plan, &buffers), TG_STATUS_OK);
     }
@@ -82,18 +92,28 @@ static void check_streamed(const char *shape, int is_run)
 static void test_streamed_rows(void **state)
 {
     (void)state;
-    check_streamed("64x96x16", 1);
-    check_streamed("103x100x32:ldd=112", 1); /* each row ends in a partial vector */
-    check_streamed("50x333x7:ldd=336:batch=2", 1);
-    check_streamed("50x333x7:ldd=335", 1); /* unaligned rows go through the caches */
-    check_streamed("33x40x9:fp64", 1);
+    check_decision("64x96x16", stream_rows, 1);
+    check_decision("103x100x32:ldd=112", stream_rows, 1); /* each row ends in a partial vector */
+    check_decision("50x333x7:ldd=336:batch=2", stream_rows, 1);
+    check_decision("50x333x7:ldd=335", stream_rows, 1); /* unaligned rows go through the caches */
+    check_decision("33x40x9:fp64", stream_rows, 1);
+}
+
+static void test_rows_of_blocks(void **state)
+{
+    (void)state;
+    check_decision("103x517x45:tn", follow_rows_of_blocks, 1);
+    check_decision("40x301x100:nt:beta=1", follow_rows_of_blocks, 1);
+    check_decision("61x250x17:tt:fp64:bias=col", follow_rows_of_blocks, 1);
+    check_decision("77x450x33:tn:bf16", follow_rows_of_blocks, 1);
+    check_decision("103x517x1200:tn:batch=2", follow_rows_of_blocks, 1);
 }
 
 /* The check notices a D that was never written. */
 static void test_missing_result_is_caught(void **state)
 {
     (void)state;
-    check_streamed("64x96x16", 0);
+    check_decision("64x96x16", stream_rows, 0);
 }
 
 /* Rows of D that family rank finishes one by one cost more than a tile's products do where k is
@@ -125,9 +145,9 @@ static void test_small_products_take_tiles(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_workspace_is_bounded),
-                                       cmocka_unit_test(test_streamed_rows),
-                                       cmocka_unit_test(test_missing_result_is_caught),
-                                       cmocka_unit_test(test_small_products_take_tiles)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_workspace_is_bounded), cmocka_unit_test(test_streamed_rows),
+        cmocka_unit_test(test_rows_of_blocks), cmocka_unit_test(test_missing_result_is_caught),
+        cmocka_unit_test(test_small_products_take_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

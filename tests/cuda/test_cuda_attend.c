@@ -98,6 +98,8 @@ static void test_boxes(void **state)
                  {"2,8,2,512,512,128:bf16:qe=2:qr=256", "64x128,64x128,"},      /* not Q */
                  {"2,8,2,512,512,128:bf16:kh=0", "64x128,64x128,"},             /* not K */
                  {"64,32,8,1,512,128:bf16", "64x32,64x32,64x16,"}, /* one row of each head */
+                 {"16,32,8,1,1024,40:bf16", "64x64,64x64,64x16,"},
+                 {"16,32,8,1,4096,40:bf16", ""},              /* threads copy rows of 80 bytes */
                  {"64,32,8,2,512,128:bf16", "64x32,64x32,"}}; /* rows of four heads in a tile */
     tg_context *context;
     (void)state;
@@ -205,6 +207,36 @@ static void test_tiny_scale(void **state)
     }
 }
 
+/* Few keys are shared by warps where these leave others nothing to do. Tiles of many queries have
+ * fewer of them where that gives the multiprocessors loads alike. */
+static void test_shares(void **state)
+{
+    static const struct {
+        int64_t batch_count, head_count, m, n, head_size;
+        tgi_attention_kind kind;
+        int64_t split_count, query_tile;
+    } cases[] = {{1, 8, 1, 20, 64, TGI_ATTENTION_LIGHT, 1, 64},
+                 {1, 8, 1, 100, 64, TGI_ATTENTION_LIGHT, 4, 16},
+                 {1, 8, 1, 60, 128, TGI_ATTENTION_LIGHT, 2, 16},
+                 {1, 8, 1, 30, 256, TGI_ATTENTION_LIGHT, 1, 16},
+                 {4, 16, 512, 512, 64, TGI_ATTENTION_WIDE, 1, 128},
+                 {4, 16, 4096, 4096, 64, TGI_ATTENTION_WIDE, 1, 192},
+                 {1, 4, 1241, 1241, 128, TGI_ATTENTION_WIDE, 1, 64}};
+    const tgi_machine machine = make_machine();
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tg_attention a;
+        tgi_attention_choice choice = {.shared_heads = 0};
+        tg_init_attention(&a, sizeof a, TG_TYPE_BF16, cases[i].batch_count, cases[i].head_count,
+                          cases[i].head_count, cases[i].m, cases[i].n, cases[i].head_size);
+        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
+        assert_int_equal(choice.row->kind, cases[i].kind);
+        assert_int_equal(choice.split_count, cases[i].split_count);
+        assert_int_equal(choice.query_tile, cases[i].query_tile);
+        assert_true(choice.tile_count * choice.query_tile >= a.m);
+    }
+}
+
 /* Returns the largest load of a block over the mean, in steps and one more a tile, for blocks that
  * take tiles in the order of attend.cuh. */
 static double find_load(const tg_attention *a, const tgi_attention_choice *choice, int blocks)
@@ -216,7 +248,7 @@ static double find_load(const tg_attention *a, const tgi_attention_choice *choic
         const int64_t rest = heads - first;
         const int64_t groups = rest < choice->section_groups ? rest : choice->section_groups;
         const int64_t tile = tiles - 1 - (at - first * tiles) / groups;
-        const int64_t rows = (tile + 1) * choice->row->queries;
+        const int64_t rows = (tile + 1) * choice->query_tile;
         const int64_t keys = a->causal && rows < a->n ? rows : a->n;
         const int64_t block = at / blocks % 2 ? blocks - 1 - at % blocks : at % blocks;
         const double steps = 1.0 + (double)tgi_divide_up(keys, choice->row->keys);
@@ -262,6 +294,6 @@ int main(void)
         cmocka_unit_test(test_refusals),   cmocka_unit_test(test_boxes),
         cmocka_unit_test(test_launch),     cmocka_unit_test(test_parts),
         cmocka_unit_test(test_many_heads), cmocka_unit_test(test_tiny_scale),
-        cmocka_unit_test(test_loads)};
+        cmocka_unit_test(test_shares),     cmocka_unit_test(test_loads)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

@@ -89,10 +89,10 @@ static void test_large_panels(void **state)
     static const struct {
         const char *text;
         int is_pinned, is_direct, has_lines;
-    } cases[] = {{"1x2x1100000:tn:fp64:batch=2", 0, 0, 0},
-                 {"1x2x1100000:tn:fp64:batch=2", 1, 1, 0},
-                 {"2x2x1100000:nt:lda=1100007:ldb=1100005:ldd=5:fp64", 1, 0, 1},
-                 {"2x1x1100000:lda=1100007:ldb=3:ldd=5:fp64", 0, 0, 0},
+    } cases[] = {{"1x2x2200000:tn:fp64:batch=2", 0, 0, 0},
+                 {"1x2x2200000:tn:fp64:batch=2", 1, 1, 0},
+                 {"2x2x2200000:nt:lda=2200007:ldb=2200005:ldd=5:fp64", 1, 0, 1},
+                 {"2x1x2200000:lda=2200007:ldb=3:ldd=5:fp64", 0, 0, 0},
                  {"300x260x300:fp64:lda=304:ldb=262:ldd=265:beta=1", 1, 0, 1},
                  {"300x260x300:fp64:rsa=-304:ldb=262:ldd=265", 1, 0, 1},
                  {"8x530000x1:fp64", 0, 0, 0},

@@ -166,6 +166,53 @@ static void test_walk(void **state)
     assert_float_equal(tgi_panels_predict(&cut, &panels, 1, &rates, 0.001), 13, 0.01);
 }
 
+/* A panel of B and one of D with lines of `columns` elements of 2 bytes, 128 KiB apart, on a bus of
+ * a byte a second. Threads take four times as long. Returns the seconds of the copies for each byte
+ * of a panel. */
+static double time_lines(int64_t columns, double pitch, int is_pinned)
+{
+    const tgi_panel_rates rates = {.alone_bytes_per_s = 1,
+                                   .both_bytes_per_s = 1,
+                                   .fill_bytes_per_s = 0.25,
+                                   .empty_bytes_per_s = 0.25,
+                                   .is_pinned = is_pinned};
+    const tgi_panel_cut cut = {.held_length = columns,
+                               .stream_length = 1,
+                               .held_bytes = 2,
+                               .d_bytes = 2,
+                               .held_lines = 1,
+                               .is_d_along_held = 1,
+                               .held_pitch = pitch,
+                               .d_pitch = pitch};
+    const double bytes = 2 * (double)columns;
+    const tg_panels panels = {.batch_count = 1,
+                              .row_count = 1,
+                              .col_count = columns,
+                              .row_panel_count = 1,
+                              .col_panel_count = 1,
+                              .panel_count = 1,
+                              .is_b_held = 1,
+                              .held_count = 1,
+                              .stream_count = 1,
+                              .d_count = 1,
+                              .read_bytes = bytes,
+                              .written_bytes = bytes};
+    return tgi_panels_copy_seconds(&cut, &panels, &rates) / bytes;
+}
+
+/* Threads move all that is pageable, and of pinned memory short lines. */
+static void test_pinned_lines(void **state)
+{
+    (void)state;
+    assert_float_equal(time_lines(16384, 131072, 0), 8, 0.01);
+    assert_float_equal(time_lines(16384, 131072, 1), 1, 0.01); /* 32 KiB */
+    assert_float_equal(time_lines(16000, 131072, 1), 8, 0.01);
+    assert_float_equal(time_lines(16000, 64000, 1), 1, 0.01); /* half of their pitch */
+    assert_float_equal(time_lines(500, 1024, 1), 8, 0.01);
+    assert_float_equal(time_lines(500, 1000, 1), 1, 0.01); /* contiguous */
+    assert_float_equal(time_lines(16384, 0, 1), 8, 0.01);  /* elements apart */
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -204,9 +251,8 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_walk),
+        cmocka_unit_test(test_choices),  cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_walk),     cmocka_unit_test(test_pinned_lines),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

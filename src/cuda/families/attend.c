@@ -15,7 +15,8 @@ typedef long long ll; /* for printf */
 #define BLOCKS_MAX INT32_MAX
 #define CLUSTER_ROOM (5.0 / 6.0) /* multiprocessors that clusters fill: those of one are near */
 #define THIN_QUERIES 32 /* queries that share keys, to which rows of fewer queries fit better */
-#define PART_KEYS 512   /* least keys of a block's part, in rows whose warps do not split keys */
+#define WARP_QUERIES 16
+#define PART_KEYS 512 /* least keys of a block's part, in rows whose warps do not split keys */
 
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
 {
@@ -52,6 +53,12 @@ static int64_t most_of(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
+/* Returns how many warps of a row of few keys have the same queries, and parts of the heads. */
+static int count_sharers(const tgi_attention_row *row)
+{
+    return row->warps * WARP_QUERIES / row->queries;
+}
+
 /* Returns the shared memory of a block of a row, or of each of its warps that share keys. */
 static int64_t count_own_bytes(const tgi_attention_row *row)
 {
@@ -85,8 +92,14 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
     const int is_thin = row->kind == TGI_ATTENTION_THIN;
     choice->part_keys = tgi_round_up(tgi_divide_up(keys, choice->part_count * shares), row->keys);
     choice->part_count = tgi_divide_up(keys, choice->part_keys * shares);
-    choice->block_threads = 32 * (is_thin ? choice->split_count : row->warps);
-    choice->shared_bytes = count_own_bytes(row) * choice->split_count;
+    choice->block_threads =
+        32 * (is_thin                   ? choice->split_count
+              : choice->split_count > 1 ? choice->split_count * count_sharers(row)
+                                        : row->warps);
+    choice->shared_bytes = row->kind == TGI_ATTENTION_LIGHT
+                               ? tgi_attend_light_bytes(row->warps, count_sharers(row),
+                                                        (int32_t)choice->split_count, row->keys)
+                               : count_own_bytes(row) * choice->split_count;
     choice->is_resident = blocks * choice->part_count * choice->cluster_count <=
                           sm_count * (row->kind == TGI_ATTENTION_LIGHT ? row->resident_blocks : 1);
     choice->workspace_bytes = 0;
@@ -103,8 +116,8 @@ typedef struct attention_search {
     double least;
 } attention_search;
 
-/* Tries to give the keys to `cluster` blocks of a cluster and `split` warps of each, and as many
- * such clusters as leave no room, half as many, or one. */
+/* Tries to give the keys to the choice's clusters and warps, and to as many such clusters as leave
+ * no room, to a half, a third or a quarter of them, or to one. */
 static void try_parts(attention_search *search, tgi_attention_choice *tried, int64_t blocks,
                       int64_t room, int64_t most)
 {
@@ -113,10 +126,9 @@ static void try_parts(attention_search *search, tgi_attention_choice *tried, int
         room = (int64_t)((double)room * CLUSTER_ROOM);
     const int64_t filling =
         least_of(room / most_of(blocks * tried->cluster_count, 1), most / shares);
-    const int64_t counts[] = {1, filling / 2, filling};
-    for (int i = 0; i < 3; i++) {
-        tried->part_count = counts[i];
-        if (counts[i] < 1 || (i > 0 && counts[i] == counts[i - 1]))
+    for (int i = 0; i < 5; i++) {
+        tried->part_count = i == 0 ? 1 : filling / i;
+        if (tried->part_count <= (i > 0))
             continue;
         divide_keys(search->machine, search->attention, blocks, tried);
         const double time = tgi_cuda_predict_attention(search->machine, search->attention, tried);
@@ -141,33 +153,61 @@ static int64_t count_turns(const tgi_machine *machine, const tg_attention *a,
     return tgi_divide_up(tiles, tgi_divide_up(tiles, (int64_t)fmin(turns, (double)tiles)));
 }
 
-/* Tries the row's ways to divide the keys, where `shared_heads` heads share tiles. */
-static void try_row(attention_search *search, const tgi_attention_row *row, int64_t shared_heads)
+/* Sets how many warps share keys, and the choice's tiles of `queries` at a time. Returns how many
+ * blocks these are. */
+static int64_t set_tiles(const tgi_machine *machine, const tg_attention *a, int64_t queries,
+                         int64_t split, tgi_attention_choice *choice)
+{
+    const int64_t heads = choice->shared_heads;
+    /* Warps of few keys that share these have the same queries. */
+    const int is_light_split = choice->row->kind == TGI_ATTENTION_LIGHT && split > 1;
+    choice->split_count = split;
+    choice->turn_count = is_light_split ? 1 : count_turns(machine, a, choice->row, heads);
+    choice->query_tile = is_light_split ? WARP_QUERIES : queries * choice->turn_count;
+    choice->tile_count = tgi_divide_up(heads * a->m, choice->query_tile);
+    return tgi_checked_multiply(tgi_checked_multiply(a->batch_count, a->head_count / heads),
+                                choice->tile_count);
+}
+
+/* Returns how many warps of a block may share its keys: as many as have shared memory, or as have
+ * all columns of D of the same queries. */
+static int64_t count_splits(const tgi_machine *machine, const tgi_attention_row *row)
+{
+    if (row->kind == TGI_ATTENTION_THIN)
+        return least_of(machine->gpu.shared_bytes_per_block / count_own_bytes(row), row->warps);
+    return row->kind == TGI_ATTENTION_LIGHT ? row->warps / count_sharers(row) : 1;
+}
+
+/* Tries the row's ways to divide the keys of tiles of `queries`, where `shared_heads` heads share
+ * tiles. */
+static void try_tiles(attention_search *search, const tgi_attention_row *row, int64_t shared_heads,
+                      int64_t queries)
 {
     const tgi_machine *machine = search->machine;
     const tg_attention *a = search->attention;
+    const int64_t most = most_of(1, tgi_divide_up(a->n, row->keys));
+    const int64_t splits = count_splits(machine, row);
     tgi_attention_choice tried = {.row = row, .shared_heads = shared_heads};
-    tried.turn_count = count_turns(search->machine, a, row, shared_heads);
-    tried.tile_count = tgi_divide_up(shared_heads * a->m, row->queries * tried.turn_count);
-    const int64_t blocks = tgi_checked_multiply(
-        tgi_checked_multiply(a->batch_count, a->head_count / shared_heads), tried.tile_count);
-    const int is_thin = row->kind == TGI_ATTENTION_THIN;
-    const int64_t most = most_of(1, tgi_divide_up(a->n, is_thin ? row->keys : PART_KEYS));
-    const int64_t room = row->kind == TGI_ATTENTION_LIGHT ? blocks : machine->gpu.sm_count;
-    const int64_t splits =
-        is_thin ? least_of(machine->gpu.shared_bytes_per_block / count_own_bytes(row), row->warps)
-                : 1;
-    if (blocks > BLOCKS_MAX)
-        return;
     for (int64_t cluster = 1; cluster <= row->cluster; cluster *= 2) {
-        if (cluster > 1 && (double)(cluster * blocks) > (double)room * CLUSTER_ROOM)
-            break;
         for (int64_t split = 1; split <= splits && cluster * split <= most; split++) {
+            const int64_t blocks = set_tiles(machine, a, queries, split, &tried);
+            const int64_t room = row->kind == TGI_ATTENTION_LIGHT ? blocks : machine->gpu.sm_count;
+            if (blocks > BLOCKS_MAX ||
+                (cluster > 1 && (double)(cluster * blocks) > (double)room * CLUSTER_ROOM))
+                break;
             tried.cluster_count = cluster;
-            tried.split_count = split;
             try_parts(search, &tried, blocks, room, most);
         }
     }
+}
+
+/* Tries the row's tiles: those of groups of warps may have fewer queries, for which some groups do
+ * nothing. */
+static void try_row(attention_search *search, const tgi_attention_row *row, int64_t shared_heads)
+{
+    const int64_t least = row->kind == TGI_ATTENTION_WIDE ? TGI_ATTEND_GROUP_QUERIES : row->queries;
+    for (int64_t queries = row->queries; queries >= least; queries -= TGI_ATTEND_GROUP_QUERIES)
+        try_tiles(search, row, shared_heads, queries);
 }
 
 /* Chooses a row that no prediction is fitted to. Keys are divided where the tiles of queries leave
@@ -195,6 +235,7 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
     *choice = (tgi_attention_choice){.row = row,
                                      .shared_heads = shared_heads,
                                      .turn_count = 1,
+                                     .query_tile = row->queries,
                                      .tile_count = tiles,
                                      .part_count = wanted,
                                      .cluster_count = 1,
@@ -244,7 +285,6 @@ tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attenti
                                (ll)a->batch_count, (ll)a->head_count, (ll)a->m);
     choice->isa = choice->row->isa;
     choice->thread_count = 1;
-    choice->query_tile = choice->row->queries;
     snprintf(choice->kernel, sizeof choice->kernel, "%s", choice->row->name);
     choice->section_groups = tgi_cuda_count_section_groups(machine, a, choice);
     return TG_STATUS_OK;

@@ -6,6 +6,8 @@
 #include "kernels/attend/attend_args.h"
 #include "plan/attention_backend.h"
 
+#define TGI_ATTEND_GROUP_QUERIES 64 /* queries of a warpgroup, of which a tile has whole ones */
+
 /* Chooses the row, and how queries and keys go to blocks. Errors: UNSUPPORTED. */
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *attention,
                                     tgi_attention_choice *choice);

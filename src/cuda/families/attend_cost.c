@@ -14,32 +14,34 @@ typedef struct head_cost {
 } head_cost;
 
 /* Rows whose blocks have many queries: */
-static const double wide_start = 950.0;
-static const head_cost wide_fill = {1400.0, 5.0};       /* with a block on each multiprocessor */
-static const head_cost wide_tile = {1500.0, 10.0};      /* beginning and end of a tile of queries */
-static const head_cost wide_mixed = {870.0, 20.5};      /* more where threads mix rows of heads */
-static const head_cost group_score = {0.0307, 0.00044}; /* a row and a key */
+static const double wide_start = 730.0;
+static const head_cost wide_fill = {1010.0, 5.6};       /* with a block on each multiprocessor */
+static const head_cost wide_tile = {2090.0, 12.0};      /* beginning and end of a tile of queries */
+static const head_cost wide_mixed = {875.0, 22.3};      /* more where threads mix rows of heads */
+static const double group_key = 1.82;                   /* a key of a step */
+static const head_cost group_score = {0.0287, 0.00048}; /* a row and a key */
 
 /* Rows of few queries, whose warps each read their keys: */
-static const head_cost thin_tile = {2120.0, 1.47};
-static const head_cost thin_mixed = {2280.0, 0.0};
-static const head_cost thin_step = {770.0, 1.04};
-static const double thin_byte = 0.00224; /* each of K and V that a multiprocessor reads */
-static const double joined_row = 840.0;  /* joining the states of warps: rows of a warp */
-static const double cluster = 620.0;     /* and those of a cluster's blocks */
-static const double cluster_block = 88.0, cluster_row = 450.0;
+static const head_cost thin_tile = {2120.0, 2.5};
+static const head_cost thin_mixed = {1090.0, 0.0};
+static const head_cost thin_step = {875.0, 0.66};
+static const double thin_byte = 0.0046; /* each of K and V that a multiprocessor reads */
+static const double joined_row = 517.0; /* joining the states of warps: rows of a warp */
+static const double cluster = 333.0;    /* and those of a cluster's blocks */
+static const double cluster_block = 63.0, cluster_row = 478.0;
 
 /* Rows of few keys, whose warps read them into registers: */
-static const double light_start = 1650.0, light_step = 1100.0;
-static const double light_row = 6.0;   /* each of the 16 rows of a warp */
-static const double light_tile = 40.0; /* a warp's 16 rows, on a multiprocessor */
-static const double light_element = 1.3;
-static const head_cost light_part = {90.0, 0.18}; /* and a step of them */
+static const double light_start = 1690.0, light_step = 1140.0;
+static const double light_row = 5.2;   /* each of the 16 rows of a warp */
+static const double light_tile = 77.0; /* a warp's 16 rows, on a multiprocessor */
+static const double light_element = 1.5;
+static const head_cost light_part = {117.0, 0.11};          /* and a step of them */
+static const double light_join = 28.0, light_joined = 70.0; /* warps that share keys */
 
 /* A second kernel merges parts: */
-static const double merge = 1800.0, merged_part = 98.0;
-static const double merged_row = 300.0, few_row = 100.0; /* a row of a multiprocessor */
-static const double part_byte = 0.0007;
+static const double merge = 2690.0, merged_part = 83.0;
+static const double merged_row = 100.0, few_row = 83.0; /* a row of a multiprocessor */
+static const double part_byte = 0.0006;
 
 static double count(head_cost cost, const tgi_attention_row *row)
 {
@@ -51,7 +53,7 @@ static double count(head_cost cost, const tgi_attention_row *row)
 static double count_steps(const tg_attention *a, const tgi_attention_choice *choice, int is_last)
 {
     const tgi_attention_window window = tgi_attention_find_window(a);
-    const int64_t rows = choice->shared_heads > 1 ? a->m : choice->row->queries;
+    const int64_t rows = choice->shared_heads > 1 ? a->m : choice->query_tile;
     const int64_t middle =
         (is_last ? a->m - rows / 2 : a->m / 2) + (window.is_bottom ? a->n - a->m : 0);
     const int64_t low = middle - rows / 2 - window.before;
@@ -61,16 +63,24 @@ static double count_steps(const tg_attention *a, const tgi_attention_choice *cho
     return (double)tgi_divide_up(seen, choice->row->keys);
 }
 
+/* Returns how many rows of a tile the groups of a block compute: those of the largest tile, or of
+ * the mean one where tiles come one after the other. Groups without rows do nothing. */
+static double count_rows(const tg_attention *a, const tgi_attention_choice *choice, int is_largest)
+{
+    const double all = (double)tgi_round_up(choice->shared_heads * a->m, TGI_ATTEND_GROUP_QUERIES);
+    return is_largest ? fmin((double)choice->query_tile, all) : all / (double)choice->tile_count;
+}
+
 /* Returns the time of a row of many queries with `load` tiles for each multiprocessor, one after
  * the other. */
-static double predict_wide(const tgi_attention_choice *choice, double load, double steps,
-                           int is_mixed)
+static double predict_wide(const tg_attention *a, const tgi_attention_choice *choice, double load,
+                           double steps, int is_mixed)
 {
     const tgi_attention_row *row = choice->row;
-    const double score = count(group_score, row), tiles = ceil(load);
+    const double tiles = ceil(load), rows = count_rows(a, choice, load <= 1.0);
     return wide_start + fmin(load, 1.0) * count(wide_fill, row) +
            tiles * (count(wide_tile, row) + (is_mixed ? count(wide_mixed, row) : 0.0) +
-                    steps * score * row->queries * row->keys);
+                    steps * row->keys * (group_key + count(group_score, row) * rows));
 }
 
 /* Returns the time of `tiles` tiles of a row of few queries, as many at once as fit. */
@@ -100,10 +110,13 @@ static double predict_light(const tgi_machine *machine, const tg_attention *a,
                             const tgi_attention_choice *choice, int64_t groups, double steps)
 {
     const tgi_attention_row *row = choice->row;
-    const int64_t rows = choice->shared_heads * a->m, sharers = row->warps * 16 / row->queries;
+    const int64_t rows = choice->shared_heads * a->m;
+    const int64_t sharers = choice->split_count * row->warps * 16 / row->queries;
     const double tiles =
         (double)groups * (double)tgi_divide_up(rows, 16) / (double)machine->gpu.sm_count;
-    return light_start + steps * light_step + light_row * (double)(rows < 16 ? rows : 16) +
+    const double join =
+        choice->split_count > 1 ? light_join + light_joined * (double)choice->split_count : 0.0;
+    return light_start + join + steps * light_step + light_row * (double)(rows < 16 ? rows : 16) +
            tiles * ((double)sharers * (light_tile + steps * count(light_part, row)) +
                     light_element * (double)a->head_size);
 }
@@ -121,7 +134,7 @@ double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention
                       ? predict_light(machine, a, choice, groups, steps)
                   : choice->row->kind == TGI_ATTENTION_THIN
                       ? predict_thin(machine, a, choice, tiles, is_mixed)
-                      : predict_wide(choice, (double)blocks / (double)sm_count, steps, is_mixed);
+                      : predict_wide(a, choice, (double)blocks / (double)sm_count, steps, is_mixed);
     if (parts > 1)
         time += merge + merged_part * (double)parts +
                 (tgi_attend_count_merged((int32_t)parts) > 1 ? few_row : merged_row) *

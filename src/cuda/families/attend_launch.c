@@ -12,6 +12,8 @@
 #define BOX_ROWS 8      /* the swizzle repeats after these */
 #define PANEL_BYTES 128 /* a row of a panel in shared memory has these */
 #define MAP_COUNT 3
+#define SECTOR_ELEMENTS 16 /* 32 bytes */
+#define LONG_STEPS 8
 #define ROWS_MAX (INT64_C(1) << 30)
 
 typedef struct attention_prepared {
@@ -33,6 +35,15 @@ static int64_t count_box_rows(const tg_attention *a, int64_t keys)
     while (rows > 0 && (a->page_rows % rows > 0 || keys % rows > 0))
         rows -= BOX_ROWS;
     return rows;
+}
+
+/* Returns 1 if threads copy rows of so many elements sooner than TMA, which takes rows that are no
+ * multiple of 32 bytes as long as whole lines. Few steps wait for the first bytes, which TMA brings
+ * sooner. */
+static int is_slow(const tgi_attention_choice *choice, int64_t elems)
+{
+    return choice->row->kind == TGI_ATTENTION_THIN && elems % SECTOR_ELEMENTS > 0 &&
+           choice->part_keys >= LONG_STEPS * choice->row->keys;
 }
 
 /* Describes K, V or Q for a map: elements, rows, heads, batch entries or pages. Returns 0 if TMA
@@ -64,7 +75,8 @@ static int describe(const tg_attention *a, const tgi_attention_choice *choice,
         tensor->count[1] = ROWS_MAX; /* the lists know */
         tensor->count[3] = 1;
     }
-    int is_fit = choice->row->has_boxes && box_rows > 0 && t.heads->element_stride == 1 &&
+    int is_fit = choice->row->has_boxes && !is_slow(choice, t.counts[3]) && box_rows > 0 &&
+                 t.heads->element_stride == 1 &&
                  (!is_q || ((choice->shared_heads == 1 || has_heads) && !a->has_query_offsets));
     for (int i = 0; i < 3; i++) {
         const int64_t bytes =
@@ -172,6 +184,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .block_count = (uint32_t)(a->batch_count * head_groups * tiles),
         .section_groups = {make_divisor(choice->section_groups), make_divisor(rest)},
         .section_tiles = make_divisor(choice->section_groups * tiles),
+        .tile_rows = (int32_t)choice->query_tile,
         .part_count = (int32_t)choice->part_count,
         .cluster_count = (int32_t)choice->cluster_count,
         .split_count = (int32_t)choice->split_count,

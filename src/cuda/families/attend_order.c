@@ -25,7 +25,7 @@ static int64_t most_of(int64_t x, int64_t y)
 /* Returns how many steps a tile takes, and one more for its beginning and its end. */
 static int64_t count_steps(const tg_attention *a, const tgi_attention_choice *choice, int64_t tile)
 {
-    const int64_t rows = choice->row->queries, keys = choice->row->keys;
+    const int64_t rows = choice->query_tile, keys = choice->row->keys;
     const tgi_attention_window window = tgi_attention_find_window(a);
     const int64_t shift = window.is_bottom ? a->n - a->m : 0;
     const int64_t from = tile * rows + shift, to = least_of(a->m, (tile + 1) * rows) - 1 + shift;

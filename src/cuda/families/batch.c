@@ -12,26 +12,49 @@
 #define STAGE_BYTES_WANTED (14 << 10)
 #define STAGE_BYTES_MAX (32 << 10) /* more than that is one stage of a block, not one of two */
 #define D_BYTES_MAX (20 << 10)     /* the most of a group's D that is staged */
-#define THREADS_LEAST 128          /* a block has no fewer */
+#define THREADS_LEAST 128          /* a block has no fewer, */
+#define THREADS_LEAST_OF_MANY 64   /* or no fewer than these where there are many small blocks */
 #define THREADS_WANTED 512         /* smaller blocks keep as many on a multiprocessor */
 #define GAP_BYTES_MAX 16           /* between lines that are copied as one */
+#define CONFLICTS_MAX 3            /* words of a bank, where lines are copied as one */
+
+/* Returns how many words of one bank a warp asks for at once, at most, that reads 4 words of each
+ * of 8 lines which lie so far apart: matrix instructions on 16 bits take them so. A pitch that is
+ * good for these is taken for all types. */
+static int count_conflicts(int64_t pitch)
+{
+    int most = 1, counts[32] = {0};
+    if (pitch < UNIT) /* lines share words */
+        return 1;
+    for (int i = 0; i < 32; i++) {
+        const int bank = (int)((i / 4 * pitch / 4 + i % 4) % 32);
+        most = ++counts[bank] > most ? counts[bank] : most;
+    }
+    return most;
+}
 
 /* Returns a pitch in shared memory for lines or entries of `bytes`, `stride_bytes` apart in memory:
- * equal to that modulo a unit, and else an odd number of units, so that neighbours lie in different
- * banks. */
+ * equal to that modulo a unit, and of the first 8 such ones that with the fewest conflicts. */
 static int32_t find_pitch(int64_t stride_bytes, int64_t bytes)
 {
     const int64_t remainder = (stride_bytes % UNIT + UNIT) % UNIT;
-    int64_t pitch = tgi_round_up(bytes + UNIT - 1 - remainder, UNIT) + remainder;
-    if (remainder == 0 && pitch / UNIT % 2 == 0)
-        pitch += UNIT;
-    return (int32_t)pitch;
+    const int64_t first = tgi_round_up(bytes + UNIT - 1 - remainder, UNIT) + remainder;
+    int64_t best = first;
+    int least = count_conflicts(first);
+    for (int64_t pitch = first + UNIT; least > 1 && pitch < first + 8 * UNIT; pitch += UNIT) {
+        const int conflicts = count_conflicts(pitch);
+        best = conflicts < least ? pitch : best;
+        least = conflicts < least ? conflicts : least;
+    }
+    return (int32_t)best;
 }
 
-void tgi_batch_count_units(tgi_entry_copy *copy, int is_aligned)
+/* Returns 1 if lines can be read where they lie, one after the other: few of them in one bank. */
+static int is_spread(int64_t line_bytes, int64_t elem_bytes, int is_along_k)
 {
-    const int32_t before = is_aligned ? 0 : UNIT - 1; /* bytes of the first unit before the line */
-    copy->units = tgi_make_divisor((copy->line_length + before + UNIT - 1) / UNIT);
+    if (line_bytes % UNIT == 0)
+        return line_bytes == 0 || line_bytes / UNIT % 2 == 1;
+    return elem_bytes != 2 || !is_along_k || count_conflicts(line_bytes) <= CONFLICTS_MAX;
 }
 
 /* Describes an operand of `across` rows of A or columns of B. */
@@ -47,7 +70,7 @@ static int describe_entries(const tgi_problem *p, tg_type type, int64_t across,
     if ((is_along_k ? k_stride : across_stride) != 1)
         return 0;
     if (line_bytes >= 0 && line_bytes <= length + GAP_BYTES_MAX &&
-        (line_bytes % UNIT != 0 || line_bytes == 0 || line_bytes / UNIT % 2 == 1)) {
+        is_spread(line_bytes, elem_bytes, is_along_k)) {
         length += (lines - 1) * line_bytes; /* one line: what lies between is copied too */
         lines = 1;
     } else {
@@ -68,7 +91,6 @@ static int describe_entries(const tgi_problem *p, tg_type type, int64_t across,
     copy->cut_lines = is_along_k && lines > 1;
     copy->cut_bytes = copy->cut_lines ? 0 : (int32_t)copy->row_bytes;
     copy->lines = tgi_make_divisor((int32_t)lines);
-    tgi_batch_count_units(copy, 0);
     return 1;
 }
 
@@ -164,12 +186,14 @@ static int64_t count_parts(const tgi_machine *machine, const tgi_kernel *kernel,
 }
 
 /* Returns the threads of a block that has so many tiles and leaves room for `by_shared` blocks on a
- * multiprocessor: few that idle, and enough to copy. */
-static int64_t count_threads(const tgi_kernel *kernel, int64_t tiles, int64_t by_shared)
+ * multiprocessor: few that idle, and enough to copy. Each finds its way at a cost, so that fewer of
+ * them form more tiles. */
+static int64_t count_threads(const tgi_kernel *kernel, int64_t tiles, int64_t by_shared,
+                             int64_t least)
 {
     const int64_t most = kernel->thread_count, workers = tiles * count_worker_threads(kernel);
     int64_t best = most, best_idle = tgi_round_up(workers, most) - workers;
-    for (int64_t threads = most - 32; threads >= THREADS_LEAST; threads -= 32) {
+    for (int64_t threads = most - 32; threads >= least; threads -= 32) {
         const int64_t idle = tgi_round_up(workers, threads) - workers;
         if (idle <= best_idle && threads * by_shared >= THREADS_WANTED) {
             best = threads;
@@ -195,10 +219,13 @@ static void choose_group(const tgi_machine *machine, const tgi_kernel *kernel, c
         count = limits[i] < count ? limits[i] : count;
     split->group_entries = split->part_count > 1 || count < 1 ? 1 : count;
     const int64_t group_bytes = split->group_entries * (pitches + d_bytes / split->part_count);
+    const int64_t blocks = tgi_divide_up(p->batch_count, split->group_entries) * split->part_count;
+    const int is_small = split->group_entries * pitches <= STAGE_BYTES_WANTED;
     split->thread_count = kernel->thread_count; /* few blocks want many threads, which copy */
-    if (tgi_divide_up(p->batch_count, split->group_entries) * split->part_count > spread)
-        split->thread_count = (int)count_threads(kernel, split->group_entries * tiles,
-                                                 gpu->shared_bytes_per_sm / (group_bytes + 1));
+    if (blocks > spread)
+        split->thread_count = (int)count_threads(
+            kernel, split->group_entries * tiles, gpu->shared_bytes_per_sm / (group_bytes + 1),
+            is_small && 2 * blocks > 3 * spread ? THREADS_LEAST_OF_MANY : THREADS_LEAST);
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
@@ -208,6 +235,10 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     tgi_batch_args args = {.group_count = 0};
     if (!tgi_gemm_rounds_sums(p, proposal))
         return;
+    if (p->batch_count > INT32_MAX) {
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE, "there are 2^31 products or more");
+        return;
+    }
     if (p->m > SIDE_MAX || p->n > SIDE_MAX || p->k > SIDE_MAX ||
         (p->m + p->n) * p->k * tgi_type_bytes(p->type) > ENTRY_BYTES_MAX) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,

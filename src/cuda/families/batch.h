@@ -10,7 +10,7 @@
 int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *problem,
                        const tgi_batch_decision *split, tgi_batch_args *args);
 
-/* Sets the units that hold a line. Lines of an aligned operand begin with a unit. */
-void tgi_batch_count_units(tgi_entry_copy *copy, int is_aligned);
+/* Sets what follows from the pointers and the strides in args->gemm, for so many threads. */
+void tgi_batch_complete(int thread_count, tgi_batch_args *args);
 
 #endif

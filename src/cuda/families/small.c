@@ -1,10 +1,20 @@
-/* Plans the family small: small tiles of D, with k shared out among the warps of a block. */
+/* Plans the family small: small tiles of D, with k shared out among the warps of a block, and wide
+ * tiles for a short k. */
 
 #include "cuda/families/gemm.h"
 #include "kernels/small/small_shape.h"
 
+/* Returns 1 for a row whose threads share all operands of a wide tile. */
+static int is_wide(const tgi_kernel *kernel)
+{
+    return kernel->tile_rows > TGI_SMALL_SIDE_MOST;
+}
+
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
+    if (is_wide(kernel))
+        return TGI_SMALL_WIDE_SHARED_BYTES(kernel->tile_rows, kernel->tile_depth,
+                                           (int)tgi_type_bytes(kernel->type));
     if (kernel->math == TGI_MATH_mma)
         return TGI_SMALL_MMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols,
                                           kernel->thread_count);
@@ -18,8 +28,9 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
 static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
 {
     const int is_along_k = tgi_gemm_is_a_along_k(p) && tgi_gemm_is_b_along_k(p);
-    return kernel->math == TGI_MATH_mma && !is_along_k ? TGI_ACCESS_ELEMENTS
-                                                       : tgi_gemm_find_access(p);
+    return is_wide(kernel) || (kernel->math == TGI_MATH_mma && !is_along_k)
+               ? TGI_ACCESS_ELEMENTS
+               : tgi_gemm_find_access(p);
 }
 
 /* Returns 1 if the kernel can count the k of a part, which it does in 32 bits on matrix
@@ -27,7 +38,7 @@ static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
 static int counts_part(tgi_proposal *proposal)
 {
     const int64_t part = proposal->decision.tile.k_part_elems;
-    if (proposal->kernel->math != TGI_MATH_mma || part <= INT32_MAX)
+    if (proposal->kernel->math != TGI_MATH_mma || is_wide(proposal->kernel) || part <= INT32_MAX)
         return 1;
     proposal->is_legal = 0;
     return tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
@@ -57,11 +68,14 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     }
     const int sums = kernel->thread_rows * kernel->thread_cols;
     const int by_registers =
-        machine->gpu.registers_per_sm / (kernel->thread_count * (sums >= 64 ? 256 : 128));
+        is_wide(kernel)
+            ? TGI_SMALL_WIDE_BLOCKS
+            : machine->gpu.registers_per_sm / (kernel->thread_count * (sums >= 64 ? 256 : 128));
     const int resident =
         tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, count_shared_bytes(kernel));
     const tgi_tile_work work = {.block_count = (double)row_blocks * (double)col_blocks *
                                                (double)p->batch_count,
+                                .copy_k = is_wide(kernel) ? TGI_SMALL_WIDE_COPY : 0.0,
                                 .blocks_per_sm = resident,
                                 .access = find_access(kernel, p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_small_seconds, proposal);

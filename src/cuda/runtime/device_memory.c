@@ -7,8 +7,10 @@
 #include "cuda/runtime/device.h"
 
 /* Copies from and to pageable memory go through pinned blocks in turn. The processor fills one
- * while another is on the bus. */
-#define STAGE_BYTES TGI_CUDA_STAGE_BYTES
+ * while another is on the bus. One thread fills no more of it than this, so that the bus begins
+ * soon. */
+#define STAGE_BYTES ((int64_t)8 << 20)
+_Static_assert(STAGE_BYTES <= TGI_CUDA_STAGE_BYTES, "a part fits in a block");
 enum { stage_count = tgi_cuda_stage_count };
 /* Smaller copies use the driver's own staging, which is quicker than pinning memory. */
 #define SMALL_BYTES ((int64_t)1 << 20)

@@ -4,7 +4,8 @@
 
 #include "cuda/runtime/driver.h"
 
-#define TGI_CUDA_STAGE_BYTES ((int64_t)8 << 20)
+/* Threads meet after each block. In smaller ones they wait for each other longer than they copy. */
+#define TGI_CUDA_STAGE_BYTES ((int64_t)16 << 20)
 enum { tgi_cuda_stage_count = 8 };
 
 typedef struct tgi_cuda_staging {

@@ -83,13 +83,14 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
 
 /* Finds the place of the block's tile `turn`. Blocks come in turned order each time, so that all
  * have as many keys. A place without rows has nothing to do. */
-template <int Rows, int Keys>
+template <int Keys>
 static __device__ __forceinline__ tgi_attend_place tgi_attend_find_turn(const tgi_attend_args &p,
                                                                         unsigned turn)
 {
     const unsigned block = turn % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
     const unsigned at = turn * gridDim.x + block;
-    tgi_attend_place place = tgi_attend_find_block<Rows, Keys>(p, min(at, p.block_count - 1), 0);
+    tgi_attend_place place =
+        tgi_attend_find_tile<Keys>(p, min(at, p.block_count - 1), 0, p.tile_rows);
     if (at >= p.block_count)
         place.row_count = 0;
     return place;

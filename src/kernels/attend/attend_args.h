@@ -27,6 +27,7 @@ typedef struct tgi_attend_args {
     uint32_t block_count;             /* tiles of all rows, for each part */
     tgi_divisor section_groups[2];    /* groups of heads whose tiles come in turn; the last ones */
     tgi_divisor section_tiles;        /* tiles of the former, for each part */
+    int32_t tile_rows;                /* rows of many queries: a multiple of 64 */
     int32_t part_count;               /* blocks that share the keys of a tile of queries */
     int32_t cluster_count;            /* or clusters of these many blocks */
     int32_t split_count;     /* warps of each that share its keys; 1: all warps read the same */
@@ -62,6 +63,18 @@ TGI_INLINE int32_t tgi_attend_shared_bytes(int32_t head, int32_t queries, int32_
                                            int32_t tiles)
 {
     return 2 * head * (queries + tiles * keys) + TGI_ATTEND_BARRIER_BYTES;
+}
+
+/* The state of a warp that has 16 queries and 64 columns of D, as warps of few keys leave it. */
+#define TGI_ATTEND_STATE_BYTES (512 * (64 / 8 + 1))
+
+/* Returns the bytes of shared memory of a block of few keys: scores that `sharers` warps add, and
+ * states of `splits` warps that share keys. */
+TGI_INLINE int32_t tgi_attend_light_bytes(int32_t warps, int32_t sharers, int32_t splits,
+                                          int32_t keys)
+{
+    return (sharers > 1 ? 2 * 512 * warps * keys / 8 : 0) +
+           (splits - 1) * sharers * TGI_ATTEND_STATE_BYTES;
 }
 
 #endif

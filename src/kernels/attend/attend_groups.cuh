@@ -161,6 +161,40 @@ template <class Sizes> struct tgi_attend_group {
         wait_sums<0>(ring, key_0);
     }
 
+    /* Returns 1 if the tile has rows for the warpgroup. */
+    __device__ __forceinline__ int has_rows(void) const
+    {
+        return index * 64 < min(p.tile_rows, place.row_count - place.first);
+    }
+
+    /* Returns how many steps the warpgroup's rows take: behind them none sees a key. */
+    __device__ __forceinline__ int count_steps(void) const
+    {
+        const int first = place.first + index * 64;
+        int end = has_rows() ? place.end : place.begin;
+        if (p.shared_heads == 1) {
+            const int last = min(first + 64, place.row_count) - 1;
+            end = min(end, tgi_attend_find_place(p, place, last) + p.after + 1);
+        }
+        return (max(0, end - place.begin) + KEYS - 1) / KEYS;
+    }
+
+    /* Gives tiles `from` .. `to` - 1 of those of `steps` steps back, and takes part in the turns:
+     * the warpgroup has nothing to compute. */
+    __device__ __forceinline__ void skip(tgi_attend_ring<Sizes> &ring, int from, int to, int steps)
+    {
+#pragma unroll 1
+        for (int i = from; i < to; i++) {
+            ring.wait_full();
+            if (i % 2 == 1 && i + 1 < 2 * steps) {
+                wait_turn();
+                pass_turn();
+            }
+            ring.release();
+            ring.advance();
+        }
+    }
+
     /* Returns 1 if all rows see all keys of the step from key_0 on and of the step before, and
      * scores take no more than a factor. */
     __device__ __forceinline__ int is_plain_step(int key_0) const
@@ -182,7 +216,7 @@ static __device__ __forceinline__ void tgi_attend_compute(const tgi_attend_args 
     if (index == Sizes::groups - 1)
         tgi_named_barrier_arrive(1, 256);
     for (unsigned turn = 0; turn * gridDim.x < p.block_count; turn++) {
-        const tgi_attend_place place = tgi_attend_find_turn<Sizes::rows, KEYS>(p, turn);
+        const tgi_attend_place place = tgi_attend_find_turn<KEYS>(p, turn);
         if (turn == 0)
             tgi_wait_for_stream();
         if (place.first >= place.row_count)
@@ -194,22 +228,33 @@ static __device__ __forceinline__ void tgi_attend_compute(const tgi_attend_args 
         group own = {p, place, index, scale, state, weights, factors};
         tgi_attend_clear(state);
         if (place.begin < place.end) {
+            const int steps = (place.end - place.begin + KEYS - 1) / KEYS;
+            const int own_steps = own.count_steps(), end = place.begin + own_steps * KEYS;
             tgi_barrier_wait(ring.find_q_full(), parity);
-            own.template step<1, 0>(ring, own_q, place.begin);
-            int key_0 = place.begin + KEYS;
-            while (key_0 < place.end) {
-                for (; key_0 < place.end && own.is_plain_step(key_0); key_0 += KEYS)
-                    own.template step<0, 1>(ring, own_q, key_0);
-                if (key_0 < place.end) {
-                    own.template step<0, 0>(ring, own_q, key_0);
-                    key_0 += KEYS;
-                }
-            }
-            ring.release_q();
             parity ^= 1;
-            own.finish(ring, key_0 - KEYS);
+            if (own_steps > 0) {
+                own.template step<1, 0>(ring, own_q, place.begin);
+                int key_0 = place.begin + KEYS;
+                while (key_0 < end) {
+                    for (; key_0 < end && own.is_plain_step(key_0); key_0 += KEYS)
+                        own.template step<0, 1>(ring, own_q, key_0);
+                    if (key_0 < end) {
+                        own.template step<0, 0>(ring, own_q, key_0);
+                        key_0 += KEYS;
+                    }
+                }
+                ring.release_q();
+                if (own_steps < steps)
+                    own.skip(ring, 2 * own_steps - 1, 2 * own_steps, steps);
+                own.finish(ring, key_0 - KEYS);
+            } else {
+                ring.release_q();
+            }
+            if (own_steps < steps)
+                own.skip(ring, own_steps > 0 ? 2 * own_steps + 1 : 0, 2 * steps, steps);
         }
-        tgi_attend_store<Sizes::type, HEAD, 1>(p, place, scale, state);
+        if (own.has_rows())
+            tgi_attend_store<Sizes::type, HEAD, 1>(p, place, scale, state);
     }
     if (index == 0)
         tgi_named_barrier_sync(1, 256);

@@ -142,4 +142,49 @@ tgi_attend_join(const tgi_attend_args &p, const tgi_attend_place &place, int ran
     }
 }
 
+/* Joins the states of `count` warps lane by lane, which have the same rows and columns of D, and
+ * parts of the keys. Warp `split` of them leaves its own at `kept`, 16 bytes of each lane side by
+ * side, and the first adds them in their order. Returns 1 to all threads of the block if any passes
+ * 1. */
+template <int Width>
+static __device__ __forceinline__ int tgi_attend_join_lanes(int count, int split, float scale,
+                                                            tgi_attend_state<Width, 1> &state,
+                                                            int is_set, uint32_t kept)
+{
+    enum { ENDS = 512 * (Width / 8), BYTES = TGI_ATTEND_STATE_BYTES };
+    static_assert(BYTES == ENDS + 512, "the largest scores and the sums of weights come last");
+    kept += 16 * (tgi_thread() % 32);
+    float(&largest)[2] = state.largest[0], (&total)[2] = state.total[0];
+    if (split > 0) {
+        const uint32_t own = kept + (split - 1) * BYTES;
+        TGI_FOR_UNROLLED(j, Width / 8)
+        tgi_attend_write_unit(own + 512 * j, state.sums[0][j]);
+        tgi_attend_write_unit(own + ENDS, {largest[0], largest[1], total[0], total[1]});
+    }
+    const int is_any = __syncthreads_or(is_set);
+#pragma unroll 1
+    for (int i = 1; split == 0 && i < count; i++, kept += BYTES) {
+        float end[4], factors[1][2], others[2];
+        tgi_attend_read_unit(end, kept + ENDS);
+        TGI_FOR_UNROLLED(half, 2)
+        {
+            const float most = fmaxf(largest[half], end[half]);
+            const float scaled = most == -INFINITY ? 0.0f : __fmul_rn(most, scale);
+            factors[0][half] = tgi_ptx_exp2(__fmul_rn(largest[half], scale) - scaled);
+            others[half] = tgi_ptx_exp2(__fmul_rn(end[half], scale) - scaled);
+            largest[half] = most;
+            total[half] = fmaf(others[half], end[2 + half], total[half] * factors[0][half]);
+        }
+        tgi_attend_rescale(factors, state);
+        TGI_FOR_UNROLLED(j, Width / 8)
+        {
+            float sums[4];
+            tgi_attend_read_unit(sums, kept + 512 * j);
+            TGI_FOR_UNROLLED(e, 4)
+            state.sums[0][j][e] = fmaf(others[e / 2], sums[e], state.sums[0][j][e]);
+        }
+    }
+    return is_any;
+}
+
 #endif

@@ -1,6 +1,7 @@
 /*
- * Attention of few keys: a warp has 16 queries, and reads Q, K and V from memory into the registers
- * whence mma.sync takes them. There is no shared memory and no barrier.
+ * Attention of few keys: a warp has 16 queries and 64 elements of their heads, and reads Q, K and V
+ * from memory into the registers whence mma.sync takes them. Warps of larger heads add their scores
+ * in shared memory, and warps that share the keys their states.
  *
  * Both products may take their elements in any order. Lane 4 g + c reads 16 bytes at once: elements
  * 32 i + 8 c .. + 7 of a row of Q or K, which are its operands of two products, and elements
@@ -11,56 +12,18 @@
 #define TGI_ATTEND_LIGHT_CUH
 
 #include "kernels/attend/attend.cuh"
+#include "kernels/attend/attend_units.cuh"
 
-/* Reads units of eight elements. find(i, e, count) returns where the row of unit i begins, its
- * first element, and how many elements there are from it on; zeros stand for the others. `is_whole`
- * is 1 if units are whole or absent and lie at multiples of 16 bytes. */
-template <int Count, typename Find>
-static __device__ __forceinline__ void tgi_attend_read_units(const tg_heads &heads, int is_whole,
-                                                             uint32_t (&unit)[Count][4], Find find)
-{
-    const uint16_t *const data = static_cast<const uint16_t *>(heads.data);
-    if (is_whole) {
-        TGI_FOR_UNROLLED(i, Count)
-        {
-            int e, count;
-            const int64_t row = find(i, e, count);
-            uint4 words = {0, 0, 0, 0};
-            if (count > 0)
-                words = *reinterpret_cast<const uint4 *>(data + row + e);
-            unit[i][0] = words.x;
-            unit[i][1] = words.y;
-            unit[i][2] = words.z;
-            unit[i][3] = words.w;
-        }
-        return;
-    }
-    /* Registers have no index: units change places in a ring. */
-#pragma unroll 1
-    for (int i = 0; i < Count; i++) {
-        uint64_t words[2] = {0, 0};
-        int first, count;
-        const int64_t row = find(i, first, count);
-#pragma unroll 1
-        for (int e = 7; e >= 0; e--) {
-            const uint16_t value = e < count ? data[row + (first + e) * heads.element_stride] : 0;
-            words[1] = words[1] << 16 | words[0] >> 48;
-            words[0] = words[0] << 16 | value;
-        }
-        TGI_FOR_UNROLLED(j, Count - 1)
-        TGI_FOR_UNROLLED(w, 4)
-        unit[j][w] = unit[j + 1][w];
-        TGI_FOR_UNROLLED(w, 4)
-        unit[Count - 1][w] = static_cast<uint32_t>(words[w / 2] >> w % 2 * 32);
-    }
-}
-
-/* A warp's share: 16 queries at a time, and `Width` columns of D from `first_column` on. */
-template <tg_type Type, int Head, int Width, int Queries, int Keys> struct tgi_attend_light {
-    enum { CHUNKS = Head / 32, PANELS = Width / 64 };
+/* A warp's share: 16 queries at a time, and `Width` elements of Q and K and columns of D from
+ * `first_column` on. `Sharers` warps have the same queries and add their parts of the scores. */
+template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tgi_attend_light {
+    enum { CHUNKS = Width / 32, PANELS = Width / 64, WARPS = Sharers * Queries / 16 };
+    enum { SCORES = Sharers > 1 ? 2 * WARPS *Keys / 8 * 512 : 0 }; /* bytes of shared memory */
     const tgi_attend_args &p;
     tgi_attend_place &place;
     const int first_column;
+    const uint32_t shared;
+    int parity;
     tgi_attend_state<Width, 1> state;
     uint32_t q[2 * CHUNKS][4];        /* units of row g, then of row g + 8 */
     uint32_t k[Keys / 8 * CHUNKS][4]; /* each unit of a step, as in v */
@@ -68,8 +31,8 @@ template <tg_type Type, int Head, int Width, int Queries, int Keys> struct tgi_a
     int is_wild; /* 1: v has had wild elements, for which zeros stand */
 
     __device__ __forceinline__ tgi_attend_light(const tgi_attend_args &args, tgi_attend_place &at,
-                                                int column)
-        : p(args), place(at), first_column(column), is_wild(0)
+                                                int column, uint32_t memory)
+        : p(args), place(at), first_column(column), shared(memory), parity(0), is_wild(0)
     {
     }
 
@@ -103,7 +66,7 @@ template <tg_type Type, int Head, int Width, int Queries, int Keys> struct tgi_a
         tgi_attend_read_units<2 * CHUNKS>(
             a.q, p.has_units[0] && size % 8 == 0, q, [&](int i, int &e, int &count) {
                 const int is_upper = i >= CHUNKS;
-                e = i % CHUNKS * 32 + get_lane() % 4 * 8;
+                e = first_column + i % CHUNKS * 32 + get_lane() % 4 * 8;
                 count = (is_upper ? is_there[1] : is_there[0]) ? size - e : 0;
                 return is_upper ? first[1] : first[0];
             });
@@ -115,13 +78,13 @@ template <tg_type Type, int Head, int Width, int Queries, int Keys> struct tgi_a
         const int size = static_cast<int>(p.attention.head_size);
         const int key = key_0 + get_lane() / 4;
         const int64_t first = tgi_attend_find_first(p, place, heads) + key * heads.row_stride;
-        tgi_attend_read_units<Keys / 8 * CHUNKS>(heads, p.has_units[1] && size % 8 == 0, k,
-                                                 [&](int i, int &e, int &count) {
-                                                     const int at = i / CHUNKS * 8;
-                                                     e = i % CHUNKS * 32 + get_lane() % 4 * 8;
-                                                     count = key + at < place.keys ? size - e : 0;
-                                                     return first + at * heads.row_stride;
-                                                 });
+        tgi_attend_read_units<Keys / 8 * CHUNKS>(
+            heads, p.has_units[1] && size % 8 == 0, k, [&](int i, int &e, int &count) {
+                const int at = i / CHUNKS * 8;
+                e = first_column + i % CHUNKS * 32 + get_lane() % 4 * 8;
+                count = key + at < place.keys ? size - e : 0;
+                return first + at * heads.row_stride;
+            });
     }
 
     __device__ __forceinline__ void read_values(int key_0)
@@ -154,6 +117,28 @@ template <tg_type Type, int Head, int Width, int Queries, int Keys> struct tgi_a
             TGI_FOR_UNROLLED(j, Keys / 8)
             tgi_multiply_16x8x16<Type>(scores[0][j], line, k[j * CHUNKS + i][2 * half],
                                        k[j * CHUNKS + i][2 * half + 1]);
+        }
+    }
+
+    /* Adds the scores of all warps that have the same queries, in their order. They lie at one of
+     * two places in turn: a warp may be a step ahead of those that read. */
+    __device__ __forceinline__ void share(float (&scores)[1][Keys / 8][4])
+    {
+        enum { OWN = Keys / 8 * 512 };
+        const int warp = tgi_thread() / 32;
+        const uint32_t place_of = shared + parity * (SCORES / 2) + get_lane() * 16;
+        const uint32_t first = place_of + warp / Sharers * Sharers * OWN;
+        parity ^= 1;
+        TGI_FOR_UNROLLED(j, Keys / 8)
+        tgi_attend_write_unit(place_of + warp * OWN + j * 512, scores[0][j]);
+        __syncthreads();
+        TGI_FOR_UNROLLED(j, Keys / 8)
+        TGI_FOR_UNROLLED(i, Sharers)
+        {
+            float part[4];
+            tgi_attend_read_unit(part, first + i * OWN + j * 512);
+            TGI_FOR_UNROLLED(e, 4)
+            scores[0][j][e] = i > 0 ? scores[0][j][e] + part[e] : part[e];
         }
     }
 
@@ -336,20 +321,35 @@ template <tg_type Type, int Head, int Width, int Queries, int Keys> struct tgi_a
     /* Goes through the keys for each 16 queries of `turns`, a tile apart. Keys of one step stay. */
     __device__ __forceinline__ void go_through(int turns)
     {
+        const int is_split = p.split_count > 1;
+        const int keys =
+            is_split ? p.part_keys : place.end - place.begin; /* warps go through these */
         const int stays = place.begin + Keys >= place.end;
 #pragma unroll 1
         for (int turn = 0; turn < turns; turn++) {
             tgi_attend_clear(state);
             read_queries();
 #pragma unroll 1
-            for (int key_0 = place.begin; key_0 < place.end; key_0 += Keys) {
+            for (int i = 0; i < keys; i += Keys) {
+                const int key_0 = place.begin + i;
                 float scores[1][Keys / 8][4];
                 if (turn == 0 || !stays) {
                     read_keys(key_0);
                     read_values(key_0);
                 }
                 score(scores);
-                weigh(key_0, scores);
+                if (Sharers > 1)
+                    share(scores);
+                if (key_0 < place.end)
+                    weigh(key_0, scores);
+            }
+            if (WARPS > Sharers && is_split) {
+                const int split = tgi_thread() / 32 / Sharers, sharer = tgi_thread() / 32 % Sharers;
+                is_wild = tgi_attend_join_lanes(
+                    p.split_count, split, p.scale, state, is_wild,
+                    shared + SCORES + sharer * (p.split_count - 1) * TGI_ATTEND_STATE_BYTES);
+                if (split > 0)
+                    return;
             }
             store();
             place.first += Queries;
@@ -358,12 +358,13 @@ template <tg_type Type, int Head, int Width, int Queries, int Keys> struct tgi_a
 };
 
 /* The kernel of a row of lights: `Warps` warps have `Queries` queries at a time. Those that have
- * the same share the columns of D. */
+ * the same share the elements of a head. Or all have 16 queries, and some share the keys. */
 template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
-static __device__ __forceinline__ void tgi_attend_in_lights(const tgi_attend_args &p, char *)
+static __device__ __forceinline__ void tgi_attend_in_lights(const tgi_attend_args &p, char *shared)
 {
     enum { SHARERS = Warps * 16 / Queries, WIDTH = Head / SHARERS };
-    const int warp = tgi_thread() / 32;
+    const int warp = tgi_thread() / 32, group = warp / SHARERS, is_split = p.split_count > 1;
+    const int rows = is_split ? 16 : Queries * p.turn_count;
     const int has_lists =
         p.attention.has_query_offsets || p.attention.has_key_offsets || p.attention.has_key_lengths;
     if (p.lets_next_start)
@@ -371,13 +372,16 @@ static __device__ __forceinline__ void tgi_attend_in_lights(const tgi_attend_arg
     if (has_lists)
         tgi_wait_for_stream();
     tgi_attend_place place =
-        tgi_attend_find_tile<Keys>(p, static_cast<int>(blockIdx.x), 0, Queries * p.turn_count);
+        tgi_attend_find_tile<Keys>(p, static_cast<int>(blockIdx.x), is_split ? group : 0, rows);
+    const int turns = (place.row_count - place.first + Queries - 1) / Queries;
     place.filled = place.keys;
-    place.first += warp / SHARERS * 16;
+    if (!is_split)
+        place.first += group * 16;
     if (!has_lists)
         tgi_wait_for_stream();
-    tgi_attend_light<Type, Head, WIDTH, Queries, Keys> own(p, place, warp % SHARERS * WIDTH);
-    own.go_through(min(p.turn_count, (place.row_count - place.first + Queries - 1) / Queries));
+    tgi_attend_light<Type, WIDTH, SHARERS, Queries, Keys> own(p, place, warp % SHARERS * WIDTH,
+                                                              tgi_shared_address(shared));
+    own.go_through(min(p.turn_count, turns));
 }
 
 #endif

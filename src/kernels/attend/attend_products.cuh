@@ -143,10 +143,7 @@ struct tgi_attend_by_splits : tgi_attend_by_warps<Type, Head, 1, 1, Keys> {
 
     static __device__ __forceinline__ void read(float (&value)[4], uint32_t shared)
     {
-        const uint4 unit = tgi_read_shared_unit(shared);
-        const uint32_t words[] = {unit.x, unit.y, unit.z, unit.w};
-        TGI_FOR_UNROLLED(i, 4)
-        value[i] = __uint_as_float(words[i]);
+        tgi_attend_read_unit(value, shared);
     }
 };
 

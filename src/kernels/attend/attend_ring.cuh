@@ -247,7 +247,7 @@ template <class Sizes> struct tgi_attend_feeder {
     template <typename Visit> __device__ __forceinline__ void walk(Visit visit)
     {
         for (unsigned turn = 0; turn * gridDim.x < p.block_count; turn++) {
-            const tgi_attend_place place = tgi_attend_find_turn<Sizes::rows, KEYS>(p, turn);
+            const tgi_attend_place place = tgi_attend_find_turn<KEYS>(p, turn);
             if (turn == 0)
                 tgi_wait_for_stream();
             if (place.first >= place.row_count || place.begin >= place.end)

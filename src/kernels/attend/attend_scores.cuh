@@ -32,6 +32,22 @@ static __device__ __forceinline__ void tgi_attend_clear(tgi_attend_state<Head, B
     }
 }
 
+/* Reads or writes four numbers of a state in shared memory. */
+static __device__ __forceinline__ void tgi_attend_read_unit(float (&value)[4], uint32_t shared)
+{
+    const uint4 unit = tgi_read_shared_unit(shared);
+    const uint32_t words[] = {unit.x, unit.y, unit.z, unit.w};
+    TGI_FOR_UNROLLED(i, 4)
+    value[i] = __uint_as_float(words[i]);
+}
+
+static __device__ __forceinline__ void tgi_attend_write_unit(uint32_t shared,
+                                                             const float (&value)[4])
+{
+    tgi_write_shared_unit(shared, {__float_as_uint(value[0]), __float_as_uint(value[1]),
+                                   __float_as_uint(value[2]), __float_as_uint(value[3])});
+}
+
 /* Returns the lane's row of the block, of `half` of 16 rows. */
 template <int Blocks> static __device__ __forceinline__ int tgi_attend_row(int block, int half)
 {

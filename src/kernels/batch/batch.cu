@@ -16,7 +16,6 @@
         name(const __grid_constant__ tgi_batch_args args)                                          \
     {                                                                                              \
         extern __shared__ __align__(128) char shared[];                                            \
-        tgi_wait_for_stream();                                                                     \
         tgi_batch_multiply<TGI_BODY_##type(rows, cols)>(args, shared);                             \
     }
 

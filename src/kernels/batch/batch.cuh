@@ -12,16 +12,9 @@
 #include "kernels/batch/batch_shape.h"
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/epilogue/tile_store.cuh"
+#include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/predicated_store.cuh"
 #include "kernels/schedule/entry_groups.cuh"
-
-/* The way in which a body reads an operand. It is the same for the whole grid. */
-enum tgi_entry_access {
-    TGI_ENTRY_ELEMENTS,
-    TGI_ENTRY_WORDS, /* 16-bit elements k and k + 1, for even k */
-    TGI_ENTRY_ALONG, /* 16 bytes along k */
-    TGI_ENTRY_ACROSS /* 16 bytes across k, of neighbouring rows of A or columns of B */
-};
 
 /* An access as a type, so that a function can be made for it. */
 template <tgi_entry_access How> struct tgi_access_tag {
@@ -44,11 +37,10 @@ static __device__ __forceinline__ void tgi_with_access(tgi_entry_access access, 
 
 /* A group of entries in shared memory: where the first elements of its operands lie, in bytes. */
 struct tgi_entry_group {
-    int64_t first;
-    int count, a, b;
-    int64_t row; /* D's first row in this group */
-    int rows;    /* D's rows in this group */
-    void *d;     /* where D's element of entry `first` and that row is stored */
+    int first, count, a, b;
+    int row, rows; /* D's first row in this group, and D's rows in it */
+    char *d;       /* D's element of entry `first` and that row */
+    int staged;    /* where it is staged, if args.d_place > 0 */
 };
 
 /* Returns the offset of an address from a unit. */
@@ -59,67 +51,114 @@ static __device__ __forceinline__ int tgi_find_unit_offset(uintptr_t address)
 
 /* Returns the address of row `row` of A, or of such a column of B, in entry `first`. */
 static __device__ __forceinline__ uintptr_t tgi_find_entry(const void *data,
-                                                           const tgi_entry_copy &copy,
-                                                           int64_t first, int64_t row)
+                                                           const tgi_entry_copy &copy, int first,
+                                                           int row)
 {
     return reinterpret_cast<uintptr_t>(data) +
            static_cast<uintptr_t>(first * copy.batch_bytes + row * copy.row_bytes);
 }
 
-/* Issues the copy of an operand's entries from `first` on to `stage`. Of each entry the rows from
- * `row` on are copied, `missing` fewer than a part has. */
-static __device__ __forceinline__ void tgi_copy_entries(char *stage, const void *data,
-                                                        const tgi_entry_copy &copy, int64_t first,
-                                                        int entries, int64_t row, int missing)
+/* Issues the copy of `bytes` bytes, which lie as far from a unit in shared memory as in memory. */
+static __device__ __forceinline__ void tgi_copy_run(char *stage, uintptr_t origin, int bytes)
+{
+    const int unit_bytes = TGI_BATCH_UNIT_BYTES, first = threadIdx.x * unit_bytes;
+    const int step = static_cast<int>(blockDim.x) * unit_bytes;
+    const int offset = tgi_find_unit_offset(origin);
+    const char *source = reinterpret_cast<const char *>(origin - offset) + first;
+    uint32_t place = tgi_shared_address(stage + first);
+    int left = offset + bytes - first;
+    tgi_wait_for_stream();
+#pragma unroll 2
+    for (; left >= unit_bytes; left -= step) {
+        tgi_copy_async<16>(place, source, 16);
+        source += step;
+        place += step;
+    }
+    if (left > 0)
+        tgi_copy_async<16>(place, source, left);
+}
+
+/* Issues the copy of `lines` lines of `line_length` bytes, from entry to entry. IsWhole = 1: they
+ * are whole aligned units. */
+template <int IsWhole>
+static __device__ __forceinline__ void tgi_copy_lines(char *stage, uintptr_t origin,
+                                                      const tgi_entry_copy &copy, int lines,
+                                                      int line_length)
 {
     const int unit_bytes = TGI_BATCH_UNIT_BYTES, threads = static_cast<int>(blockDim.x);
+    const int count = lines * copy.units.value, first = threadIdx.x;
+    const int first_line = tgi_divide(first, copy.units);
+    int unit = first - first_line * copy.units.value;
+    const int entry = tgi_divide(first_line, copy.lines);
+    int line = first_line - entry * copy.lines.value;
+    uintptr_t source = origin + static_cast<uintptr_t>(entry * copy.batch_bytes +
+                                                       line * copy.line_bytes + unit * unit_bytes);
+    uint32_t place = tgi_shared_address(stage) + tgi_find_unit_offset(origin) +
+                     entry * copy.entry_pitch + line * copy.pitch + unit * unit_bytes;
+    tgi_wait_for_stream();
+#pragma unroll 1
+    for (int i = first; i < count; i += threads) {
+        if constexpr (IsWhole) {
+            tgi_copy_async<16>(place, reinterpret_cast<const void *>(source), unit_bytes);
+        } else {
+            const int before = tgi_find_unit_offset(source);
+            const int left = before + line_length - unit * unit_bytes;
+            if (left > 0)
+                tgi_copy_async<16>(place - before, reinterpret_cast<const void *>(source - before),
+                                   min(left, unit_bytes));
+        }
+        source += copy.step.source;
+        place += copy.step.place;
+        unit += copy.step_units;
+        line += copy.step_lines;
+        if (unit >= copy.units.value) {
+            unit -= copy.units.value;
+            line++;
+            source += copy.line_end.source;
+            place += copy.line_end.place;
+        }
+        if (line >= copy.lines.value) {
+            line -= copy.lines.value;
+            source += copy.entry_end.source;
+            place += copy.entry_end.place;
+        }
+    }
+}
+
+/* Issues the copy of an operand's entries from `first` on to `stage`. Of each entry the rows from
+ * `row` on are copied, `missing` fewer than a part has. A part has one entry. */
+static __device__ __forceinline__ void tgi_copy_entries(char *stage, const void *data,
+                                                        const tgi_entry_copy &copy, int first,
+                                                        int entries, int row, int missing)
+{
     const uintptr_t origin = tgi_find_entry(data, copy, first, row);
-    const int offset = tgi_find_unit_offset(origin);
     const int line_length = copy.line_length - missing * copy.cut_bytes;
-    if (copy.is_joined) {
-        const int end = offset + (entries - 1) * copy.entry_pitch + line_length;
-        const char *source = reinterpret_cast<const char *>(origin - offset);
-#pragma unroll 4
-        for (int at = threadIdx.x * unit_bytes; at < end; at += threads * unit_bytes)
-            tgi_copy_async<16>(tgi_shared_address(stage + at), source + at,
-                               min(end - at, unit_bytes));
-        return;
-    }
-    const int count = entries * copy.lines.value * copy.units.value;
-    const int line_count = copy.lines.value - missing * copy.cut_lines;
-#pragma unroll 2
-    for (int i = threadIdx.x; i < count; i += threads) {
-        const int lines = tgi_divide(i, copy.units), unit = i - lines * copy.units.value;
-        const int entry = tgi_divide(lines, copy.lines), line = lines - entry * copy.lines.value;
-        const uintptr_t start =
-            origin + static_cast<uintptr_t>(entry * copy.batch_bytes + line * copy.line_bytes);
-        const int in_unit = tgi_find_unit_offset(start);
-        const int left = in_unit + line_length - unit * unit_bytes;
-        const int place = offset + entry * copy.entry_pitch + line * copy.pitch - in_unit;
-        if (left > 0 && line < line_count)
-            tgi_copy_async<16>(tgi_shared_address(stage + place + unit * unit_bytes),
-                               reinterpret_cast<const void *>(start - in_unit + unit * unit_bytes),
-                               min(left, unit_bytes));
-    }
+    const int lines = entries * copy.lines.value - missing * copy.cut_lines;
+    if (copy.is_joined)
+        tgi_copy_run(stage, origin, (entries - 1) * copy.entry_pitch + line_length);
+    else if (copy.is_whole && line_length == copy.line_length)
+        tgi_copy_lines<1>(stage, origin, copy, lines, line_length);
+    else
+        tgi_copy_lines<0>(stage, origin, copy, lines, line_length);
 }
 
 /* Stores `bytes` bytes that lie in shared memory as far from a unit as they will in D. */
 static __device__ __forceinline__ void tgi_store_run(char *d, const char *shared, int bytes)
 {
-    const int unit_bytes = TGI_BATCH_UNIT_BYTES;
+    const int unit_bytes = TGI_BATCH_UNIT_BYTES, thread = threadIdx.x;
+    const int step = static_cast<int>(blockDim.x) * unit_bytes;
     const int begin = tgi_find_unit_offset(reinterpret_cast<uintptr_t>(d)), end = begin + bytes;
+    const int first = begin > 0 ? unit_bytes : 0, last = max(end / unit_bytes * unit_bytes, first);
     d -= begin;
     shared -= begin;
 #pragma unroll 2
-    for (int at = threadIdx.x * unit_bytes; at < end; at += blockDim.x * unit_bytes) {
-        if (at >= begin && at + unit_bytes <= end) {
-            *reinterpret_cast<uint4 *>(d + at) = *reinterpret_cast<const uint4 *>(shared + at);
-            continue;
-        }
-#pragma unroll 1
-        for (int i = max(at, begin); i < min(at + unit_bytes, end); i += 2)
-            *reinterpret_cast<uint16_t *>(d + i) = *reinterpret_cast<const uint16_t *>(shared + i);
-    }
+    for (int at = first + thread * unit_bytes; at < last; at += step)
+        *reinterpret_cast<uint4 *>(d + at) = *reinterpret_cast<const uint4 *>(shared + at);
+    /* The last 16 threads store the 16-bit elements before and after the whole units. */
+    const int element = static_cast<int>(blockDim.x) - 1 - thread;
+    const int at = (element < 8 ? 0 : last) + element % 8 * 2;
+    if (element < 16 && at >= begin && at < end && (element >= 8 || at < first))
+        *reinterpret_cast<uint16_t *>(d + at) = *reinterpret_cast<const uint16_t *>(shared + at);
 }
 
 /* Multiplies the groups of this block. With two stages, one is copied while the one before is
@@ -127,32 +166,49 @@ static __device__ __forceinline__ void tgi_store_run(char *d, const char *shared
 template <class Body>
 static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &args, char *shared)
 {
+    const tgi_gemm_args &gemm = args.gemm;
+    const tgi_problem &p = gemm.problem;
     const int part_rows = args.part_tile_rows * Body::tile_rows;
-    const tgi_entry_schedule schedule = {args.group_count, args.parts, args.group_entries,
-                                         part_rows};
-    const int64_t end = schedule.end();
-    const int has_two = args.stage_count > 1;
+    const tgi_entry_schedule schedule = {args.parts, args.group_entries, part_rows};
+    const int64_t begin = blockIdx.x, end = args.group_count, step = gridDim.x;
+    const int has_two = Body::can_have_two_stages && args.stage_count > 1;
     int stage = 0;
     /* With two stages the first turn has no products. */
 #pragma unroll 1
-    for (int64_t unit = schedule.begin() - has_two * schedule.step(); unit < end;
-         unit = schedule.next(unit)) {
-        const int64_t wanted = has_two ? schedule.next(unit) : unit;
+    for (int64_t unit = begin - has_two * step; unit < end; unit += step) {
+        const int64_t wanted = has_two ? unit + step : unit;
         if (wanted < end) {
-            const tgi_gemm_args &gemm = schedule.problem(args.gemm, wanted);
-            const tgi_block_tile tile = schedule.tile(wanted);
-            const int count =
-                tgi_clamp_count(gemm.problem.batch_count - tile.batch, schedule.entries);
-            const int rows = tgi_clamp_count(gemm.problem.m - tile.row, part_rows);
+            const tgi_entry_place first = schedule.find(static_cast<int>(wanted));
+            const int count = min(static_cast<int>(p.batch_count) - first.batch, schedule.entries);
+            const int rows = min(static_cast<int>(p.m) - first.row, part_rows);
             char *place = shared + (stage ^ has_two) * args.stage_bytes;
-            tgi_copy_entries(place, gemm.a, args.a, tile.batch, count, tile.row,
-                             args.parts.value > 1 ? part_rows - rows : 0);
-            tgi_copy_entries(place + args.b_place, gemm.b, args.b, tile.batch, count, 0, 0);
+            /* One copy of the code serves both operands. */
+#pragma unroll 1
+            for (int is_b = 0; is_b < 2; is_b++)
+                tgi_copy_entries(place + is_b * args.b_place, is_b ? gemm.b : gemm.a,
+                                 is_b ? args.b : args.a, first.batch, count, is_b ? 0 : first.row,
+                                 args.parts.value > 1 && !is_b ? part_rows - rows : 0);
         }
         tgi_copy_async_commit();
+        if (args.starts_next)
+            tgi_start_next();
         stage ^= has_two;
-        if (unit < schedule.begin())
+        if (unit < begin)
             continue;
+        const tgi_entry_place first = schedule.find(static_cast<int>(unit));
+        const int elem_bytes = Body::count_d_bytes(p), place = (stage ^ has_two) * args.stage_bytes;
+        char *d = static_cast<char *>(gemm.d) +
+                  (first.batch * p.d.batch + first.row * p.d.row) * elem_bytes;
+        const tgi_entry_group group = {
+            first.batch,
+            min(static_cast<int>(p.batch_count) - first.batch, schedule.entries),
+            place + tgi_find_unit_offset(tgi_find_entry(gemm.a, args.a, first.batch, first.row)),
+            place + args.b_place +
+                tgi_find_unit_offset(tgi_find_entry(gemm.b, args.b, first.batch, 0)),
+            first.row,
+            min(static_cast<int>(p.m) - first.row, part_rows),
+            d,
+            args.d_place + tgi_find_unit_offset(reinterpret_cast<uintptr_t>(d))};
         if (has_two)
             tgi_copy_async_wait<1>();
         else
@@ -160,29 +216,14 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
         /* Without this barrier a thread would read what others have yet to copy, and overwrite what
          * they still store of the last group. */
         __syncthreads();
-        const tgi_gemm_args &gemm = schedule.problem(args.gemm, unit);
-        const tgi_problem &p = gemm.problem;
-        const tgi_block_tile tile = schedule.tile(unit);
-        const int elem_bytes = Body::count_d_bytes(p), place = (stage ^ has_two) * args.stage_bytes;
-        char *d = static_cast<char *>(gemm.d) +
-                  (tile.batch * p.d.batch + tile.row * p.d.row) * elem_bytes;
-        char *staged = shared + args.d_place + tgi_find_unit_offset(reinterpret_cast<uintptr_t>(d));
-        const tgi_entry_group group = {
-            tile.batch,
-            tgi_clamp_count(p.batch_count - tile.batch, schedule.entries),
-            place + tgi_find_unit_offset(tgi_find_entry(gemm.a, args.a, tile.batch, tile.row)),
-            place + args.b_place +
-                tgi_find_unit_offset(tgi_find_entry(gemm.b, args.b, tile.batch, 0)),
-            tile.row,
-            tgi_clamp_count(p.m - tile.row, part_rows),
-            args.d_place ? staged : d};
         Body::form(shared, args, gemm, group);
         /* Without this barrier a thread would refill the stage while others still read it, and
          * store what they have yet to stage. */
         __syncthreads();
         if (args.d_place) {
-            const int64_t elems = (group.count - 1) * p.d.batch + group.rows * p.n;
-            tgi_store_run(d, staged, static_cast<int>(elems) * elem_bytes);
+            const int elems = (group.count - 1) * static_cast<int>(p.d.batch) +
+                              group.rows * static_cast<int>(p.n);
+            tgi_store_run(d, shared + group.staged, elems * elem_bytes);
         }
     }
 }

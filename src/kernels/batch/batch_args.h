@@ -10,6 +10,20 @@
 
 #define TGI_BATCH_UNIT_BYTES 16
 
+/* The way in which a kernel reads an operand. */
+typedef enum tgi_entry_access {
+    TGI_ENTRY_ELEMENTS,
+    TGI_ENTRY_WORDS, /* 16-bit elements k and k + 1, for even k */
+    TGI_ENTRY_ALONG, /* 16 bytes along k */
+    TGI_ENTRY_ACROSS /* 16 bytes across k, of neighbouring rows of A or columns of B */
+} tgi_entry_access;
+
+/* Distances in bytes, in memory and in shared memory. */
+typedef struct tgi_entry_step {
+    int64_t source;
+    int32_t place;
+} tgi_entry_step;
+
 /* Entries of an operand are copied line by line, in the units of 16 bytes that hold the line. A
  * line keeps its offset from a unit, so pitches equal the strides modulo 16 bytes. */
 typedef struct tgi_entry_copy {
@@ -24,6 +38,13 @@ typedef struct tgi_entry_copy {
     int32_t cut_lines;    /* lines that an entry lacks for each such row */
     tgi_divisor lines;    /* lines of an entry */
     tgi_divisor units;    /* units that hold a line, wherever it begins */
+    tgi_entry_access access;
+    int32_t is_whole; /* 1: lines are whole aligned units */
+    /* A thread goes on by as many units as a block has threads: step_lines lines and step_units
+     * units, which lie `step` further. `line_end` and `entry_end` lead on from the last unit of a
+     * line and the last line of an entry. */
+    int32_t step_lines, step_units;
+    tgi_entry_step step, line_end, entry_end;
 } tgi_entry_copy;
 
 typedef struct tgi_batch_args {
@@ -38,6 +59,8 @@ typedef struct tgi_batch_args {
     int32_t b_place, stage_bytes;       /* bytes from a stage to its B, and to the next stage */
     int32_t d_place;                    /* where a group's D is staged, in bytes; 0 if it is not */
     int32_t shared_bytes;               /* bytes that a block takes */
+    int32_t starts_next; /* 1: the next kernel may start once all blocks have asked for entries */
+    int32_t are_d_pairs; /* 1: rows of D are whole pairs of neighbours that lie as one vector */
     int64_t group_count;
 } tgi_batch_args;
 

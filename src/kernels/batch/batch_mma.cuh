@@ -10,27 +10,22 @@
 #include "kernels/batch/batch_finish.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 
-/* Returns 1 if the address and both distances are multiples of two elements. */
-template <typename T>
-static __device__ __forceinline__ int tgi_are_pairs(const void *data, int64_t line_elems,
-                                                    int64_t batch_elems)
-{
-    return (reinterpret_cast<uintptr_t>(data) % (2 * sizeof(T)) | line_elems % 2 |
-            batch_elems % 2) == 0;
-}
+/* A lane reads lines, rows of A or columns of B: line `own` of a tile, or the operand's last one,
+ * from an offset on. */
+struct tgi_lane_lines {
+    int own, limit, pitch, offset;
 
-static __device__ __forceinline__ tgi_entry_access tgi_find_entry_access(
-    const void *data, int along_k, int vector_elems, int64_t across_stride, int64_t batch_stride)
-{
-    if (vector_elems > 1)
-        return along_k ? TGI_ENTRY_ALONG : TGI_ENTRY_ACROSS;
-    return along_k && tgi_are_pairs<uint16_t>(data, across_stride, batch_stride)
-               ? TGI_ENTRY_WORDS
-               : TGI_ENTRY_ELEMENTS;
-}
+    /* Returns the place of a line of the tile that begins with line `first` at `place`. */
+    __device__ __forceinline__ int find(int place, int first) const
+    {
+        return place + offset + min(first + own, limit) * pitch;
+    }
+};
 
-/* A lane's part of 16 rows of A or columns of B, "lines", as instructions on 16 bits take them. */
-struct tgi_entry_words {
+/* A lane's part of 16 rows of A or columns of B, "lines", as instructions on 16 bits take them: of
+ * lines g and g + 8 at 8 of k, and of both at the next 8. B's second and third words are the other
+ * way round, so that the two of a column are neighbouring registers. */
+template <int IsB> struct tgi_entry_words {
     static constexpr int step = 16; /* k of an instruction */
 
     tgi_entry_access access;
@@ -38,28 +33,41 @@ struct tgi_entry_words {
     int at[2]; /* offset of this lane's line g and g + 8 at k = 2 c, or of its row of a matrix */
     uint32_t part[4];
 
-    __device__ __forceinline__ tgi_entry_words(tgi_entry_access how, const tgi_entry_copy &copy,
-                                               int place, int first, int limit)
-        : access(how), k_bytes(copy.k_bytes)
+    /* Returns 1 if word or matrix i is of the second 8 lines, or of the second 8 of k. */
+    static __device__ __forceinline__ constexpr int is_second_line(int i)
     {
-        const int lane = threadIdx.x % 32;
-        /* Matrices 0 and 1 are lines 0 .. 7 and 8 .. 15 at 8 of k, 2 and 3 at the next 8. */
-        if (access == TGI_ENTRY_ALONG)
-            at[0] = place + min(first + lane % 16, limit) * copy.across_bytes + lane / 16 * 16;
-        else if (access == TGI_ENTRY_ACROSS)
-            at[0] = place + min(first + lane / 8 % 2 * 8, limit / 8 * 8) * 2 +
-                    find_matrix_k() * k_bytes;
-        else
-#pragma unroll
-            for (int i = 0; i < 2; i++)
-                at[i] = place + min(first + lane / 4 + 8 * i, limit) * copy.across_bytes +
-                        lane % 4 * 2 * k_bytes;
+        return IsB ? i / 2 : i % 2;
+    }
+
+    static __device__ __forceinline__ constexpr int is_second_k(int i)
+    {
+        return IsB ? i % 2 : i / 2;
     }
 
     /* Returns the k of this lane's row of a matrix across k. */
     static __device__ __forceinline__ int find_matrix_k(void)
     {
-        return threadIdx.x / 16 % 2 * 8 + threadIdx.x % 8;
+        return is_second_k(threadIdx.x / 8 % 4) * 8 + threadIdx.x % 8;
+    }
+
+    /* Returns a lane's lines of an operand with `limit` lines after the first. */
+    static __device__ __forceinline__ tgi_lane_lines find_lines(const tgi_entry_copy &copy,
+                                                                int limit)
+    {
+        const int lane = threadIdx.x % 32, matrix = lane / 8;
+        if (copy.access == TGI_ENTRY_ALONG)
+            return {is_second_line(matrix) * 8 + lane % 8, limit, copy.across_bytes,
+                    is_second_k(matrix) * 16};
+        if (copy.access == TGI_ENTRY_ACROSS)
+            return {is_second_line(matrix) * 8, limit / 8 * 8, 2, find_matrix_k() * copy.k_bytes};
+        return {lane / 4, limit, copy.across_bytes, lane % 4 * 2 * copy.k_bytes};
+    }
+
+    __device__ __forceinline__ tgi_entry_words(const tgi_entry_copy &copy,
+                                               const tgi_lane_lines &lines, int place, int first)
+        : access(copy.access),
+          k_bytes(copy.k_bytes), at{lines.find(place, first), lines.find(place, first + 8)}
+    {
     }
 
     /* Reads 16 of k, the first of which lies at `from` for an offset of 0. */
@@ -72,7 +80,8 @@ struct tgi_entry_words {
         } else if constexpr (How == TGI_ENTRY_WORDS) {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                part[i] = *reinterpret_cast<const uint32_t *>(from + at[i % 2] + i / 2 * 16);
+                part[i] = *reinterpret_cast<const uint32_t *>(from + at[is_second_line(i)] +
+                                                              is_second_k(i) * 16);
         } else {
             const int offset[4] = {0, k_bytes, 8 * k_bytes, 9 * k_bytes};
             read_elements(from, offset);
@@ -84,9 +93,10 @@ struct tgi_entry_words {
     {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const char *line = from + at[i % 2];
-            const uint32_t low = *reinterpret_cast<const uint16_t *>(line + offset[i / 2 * 2]);
-            const uint32_t high = *reinterpret_cast<const uint16_t *>(line + offset[i / 2 * 2 + 1]);
+            const char *line = from + at[is_second_line(i)];
+            const int first = is_second_k(i) * 2;
+            const uint32_t low = *reinterpret_cast<const uint16_t *>(line + offset[first]);
+            const uint32_t high = *reinterpret_cast<const uint16_t *>(line + offset[first + 1]);
             part[i] = low | high << 16;
         }
     }
@@ -111,14 +121,14 @@ struct tgi_entry_words {
         }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const int left = k_left - own - i / 2 * 8;
+            const int left = k_left - own - is_second_k(i) * 8;
             part[i] = left > 1 ? part[i] : left > 0 ? part[i] & 0xffffu : 0;
         }
     }
 };
 
 /* A lane has the same lines as the instruction on FP64 takes them. */
-struct tgi_entry_doubles {
+template <int> struct tgi_entry_doubles {
     static constexpr int step = 4;
 
     tgi_entry_access access;
@@ -126,15 +136,18 @@ struct tgi_entry_doubles {
     int at[2]; /* offset of this lane's line g and g + 8 at k = c */
     double part[2];
 
-    __device__ __forceinline__ tgi_entry_doubles(tgi_entry_access how, const tgi_entry_copy &copy,
-                                                 int place, int first, int limit)
-        : access(how), k_bytes(copy.k_bytes)
+    static __device__ __forceinline__ tgi_lane_lines find_lines(const tgi_entry_copy &copy,
+                                                                int limit)
     {
         const int lane = threadIdx.x % 32;
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-            at[i] = place + min(first + lane / 4 + 8 * i, limit) * copy.across_bytes +
-                    lane % 4 * k_bytes;
+        return {lane / 4, limit, copy.across_bytes, lane % 4 * copy.k_bytes};
+    }
+
+    __device__ __forceinline__ tgi_entry_doubles(const tgi_entry_copy &copy,
+                                                 const tgi_lane_lines &lines, int place, int first)
+        : access(copy.access),
+          k_bytes(copy.k_bytes), at{lines.find(place, first), lines.find(place, first + 8)}
+    {
     }
 
     template <tgi_entry_access> __device__ __forceinline__ void read(const char *from)
@@ -156,18 +169,19 @@ struct tgi_entry_doubles {
 
 template <tg_type Type> struct tgi_batch_mma {
     static constexpr int tile_rows = 16;
-
     static constexpr int is_wide = Type == TG_TYPE_FP64;
+    static constexpr int can_have_two_stages = is_wide;
     template <int IsWide, class> struct types {
         typedef float sum;
-        typedef tgi_entry_words part;
+        template <int IsB> using part = tgi_entry_words<IsB>;
     };
     template <class Any> struct types<1, Any> {
         typedef double sum;
-        typedef tgi_entry_doubles part;
+        template <int IsB> using part = tgi_entry_doubles<IsB>;
     };
     typedef typename types<is_wide, void>::sum sum_type;
-    typedef typename types<is_wide, void>::part part_type;
+    typedef typename types<is_wide, void>::template part<0> a_part;
+    typedef typename types<is_wide, void>::template part<1> b_part;
 
     static __device__ __forceinline__ int count_d_bytes(const tgi_problem &problem)
     {
@@ -175,7 +189,7 @@ template <tg_type Type> struct tgi_batch_mma {
     }
 
     /* Adds the products of a step to the sums of both halves of the columns. */
-    static __device__ __forceinline__ void add(const part_type &a, const part_type &b,
+    static __device__ __forceinline__ void add(const a_part &a, const b_part &b,
                                                sum_type (&sums)[2][4])
     {
 #pragma unroll
@@ -183,13 +197,14 @@ template <tg_type Type> struct tgi_batch_mma {
             if constexpr (is_wide)
                 tgi_multiply_fp64_16x8x4(sums[half], a.part, b.part[half]);
             else
-                tgi_multiply_16x8x16<Type>(sums[half], a.part, b.part[half], b.part[half + 2]);
+                tgi_multiply_16x8x16<Type>(sums[half], a.part, b.part[2 * half],
+                                           b.part[2 * half + 1]);
     }
 
     /* Adds the products of all whole steps. */
     template <tgi_entry_access A_access, tgi_entry_access B_access>
-    static __device__ __forceinline__ void add_steps(const char *shared, int steps, part_type &a,
-                                                     part_type &b, sum_type (&sums)[2][4])
+    static __device__ __forceinline__ void add_steps(const char *shared, int steps, a_part &a,
+                                                     b_part &b, sum_type (&sums)[2][4])
     {
         const char *a_from = shared, *b_from = shared;
 #pragma unroll 2
@@ -197,16 +212,16 @@ template <tg_type Type> struct tgi_batch_mma {
             a.template read<A_access>(a_from);
             b.template read<B_access>(b_from);
             add(a, b, sums);
-            a_from += part_type::step * a.k_bytes;
-            b_from += part_type::step * b.k_bytes;
+            a_from += a_part::step * a.k_bytes;
+            b_from += a_part::step * b.k_bytes;
         }
     }
 
     /* Adds the products of all k. */
-    static __device__ __forceinline__ void add_all(const char *shared, int k_count, part_type &a,
-                                                   part_type &b, sum_type (&sums)[2][4])
+    static __device__ __forceinline__ void add_all(const char *shared, int k_count, a_part &a,
+                                                   b_part &b, sum_type (&sums)[2][4])
     {
-        const int steps = k_count / part_type::step, k_left = k_count % part_type::step;
+        const int steps = k_count / a_part::step, k_left = k_count % a_part::step;
         if constexpr (is_wide)
             add_steps<TGI_ENTRY_ELEMENTS, TGI_ENTRY_ELEMENTS>(shared, steps, a, b, sums);
         else
@@ -230,19 +245,20 @@ template <tg_type Type> struct tgi_batch_mma {
                                                           int cols, int are_pairs,
                                                           const T (&value)[2][4])
     {
-        T *const second = d + 8 * layout.col;
+        /* Place i is of rows 0 and 8 and of columns 0 and 8. */
+        const auto count_left = [&](int i) { return rows > i / 2 * 8 ? cols - i % 2 * 8 : 0; };
+        if (are_pairs) {
 #pragma unroll
-        for (int i = 0; i < 4; i++) { /* rows 0 and 8, columns 0 and 8 */
-            T *place = (i % 2 ? second : d) + i / 2 * 8 * layout.row;
-            const T low = value[i / 2][i % 2 * 2], high = value[i / 2][i % 2 * 2 + 1];
-            const int left = rows > i / 2 * 8 ? cols - i % 2 * 8 : 0;
-            if (are_pairs) {
-                tgi_store_pair_if(place, low, high, left > 1);
-                tgi_store_if(place, low, left == 1);
-            } else {
-                tgi_store_if(place, low, left > 0);
-                tgi_store_if(place + layout.col, high, left > 1);
-            }
+            for (int i = 0; i < 4; i++)
+                tgi_store_pair_if(d + i / 2 * 8 * layout.row + i % 2 * 8, value[i / 2][i % 2 * 2],
+                                  value[i / 2][i % 2 * 2 + 1], count_left(i) > 0);
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            T *const place = d + i / 2 * 8 * layout.row + i % 2 * 8 * layout.col;
+            tgi_store_if(place, value[i / 2][i % 2 * 2], count_left(i) > 0);
+            tgi_store_if(place + layout.col, value[i / 2][i % 2 * 2 + 1], count_left(i) > 1);
         }
     }
 
@@ -280,28 +296,49 @@ template <tg_type Type> struct tgi_batch_mma {
         tgi_finish_sums(args, batch, rows, cols, sums);
     }
 
-    static __device__ __forceinline__ int find_pairs(const tgi_gemm_args &args)
+    /* Stores a lane's sums as 16-bit numbers to a D that is staged by rows without gaps. */
+    static __device__ __forceinline__ void stage(const tgi_problem &p, char *d, int rows, int cols,
+                                                 int are_pairs, const sum_type (&sums)[2][4])
     {
-        const tgi_layout &d = args.problem.d;
-        if (d.col != 1)
-            return 0;
-        return is_wide ? tgi_are_pairs<double>(args.d, d.row, d.batch)
-               : args.problem.d_type == TG_TYPE_FP32
-                   ? tgi_are_pairs<float>(args.d, d.row, d.batch)
-                   : tgi_are_pairs<uint16_t>(args.d, d.row, d.batch);
+        const int pitch = static_cast<int>(p.n) * 2;
+        uint32_t pair[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            pair[i] = tgi_encode_pair(p.d_type, static_cast<float>(sums[i / 2][i % 2 * 2]),
+                                      static_cast<float>(sums[i / 2][i % 2 * 2 + 1]));
+        /* Place i is of rows 0 and 8 and of columns 0 and 8. */
+        const auto count_left = [&](int i) { return rows > i / 2 * 8 ? cols - i % 2 * 8 : 0; };
+        if (are_pairs) {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (count_left(i) > 0)
+                    *reinterpret_cast<uint32_t *>(d + i / 2 * 8 * pitch + i % 2 * 16) = pair[i];
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            uint16_t *const place =
+                reinterpret_cast<uint16_t *>(d + i / 2 * 8 * pitch + i % 2 * 16);
+            if (count_left(i) > 0)
+                place[0] = static_cast<uint16_t>(pair[i]);
+            if (count_left(i) > 1)
+                place[1] = static_cast<uint16_t>(pair[i] >> 16);
+        }
     }
 
-    static __device__ __forceinline__ void form(const char *shared, const tgi_batch_args &args,
+    static __device__ __forceinline__ void form(char *shared, const tgi_batch_args &args,
                                                 const tgi_gemm_args &gemm,
                                                 const tgi_entry_group &group)
     {
         const tgi_problem &p = gemm.problem;
         const int lane = threadIdx.x % 32, k_count = static_cast<int>(p.k);
-        const int tiles = group.count * args.part_tiles.value, are_pairs = find_pairs(gemm);
-        const tgi_entry_access a_access =
-            tgi_find_entry_access(gemm.a, gemm.a_along_k, gemm.a_vector_elems, p.a.row, p.a.batch);
-        const tgi_entry_access b_access =
-            tgi_find_entry_access(gemm.b, gemm.b_along_k, gemm.b_vector_elems, p.b.col, p.b.batch);
+        const int cols = static_cast<int>(p.n);
+        const int tiles = group.count * args.part_tiles.value;
+        const int is_staged = args.d_place > 0;
+        const int is_staged_by_rows = !is_wide && is_staged && p.d.col == 1 &&
+                                      (p.d_type == TG_TYPE_BF16 || p.d_type == TG_TYPE_FP16);
+        const tgi_lane_lines a_lines = a_part::find_lines(args.a, group.rows - 1);
+        const tgi_lane_lines b_lines = b_part::find_lines(args.b, cols - 1);
 #pragma unroll 1
         for (int tile = threadIdx.x / 32; tile < tiles; tile += blockDim.x / 32) {
             const int entry = tgi_divide(tile, args.part_tiles);
@@ -311,10 +348,8 @@ template <tg_type Type> struct tgi_batch_mma {
             const int first_col = (in_part - tile_row * args.tile_cols.value) * 16;
             if (first_row >= group.rows)
                 break;
-            part_type a(a_access, args.a, group.a + entry * args.a.entry_pitch, first_row,
-                        group.rows - 1);
-            part_type b(b_access, args.b, group.b + entry * args.b.entry_pitch, first_col,
-                        static_cast<int>(p.n) - 1);
+            a_part a(args.a, a_lines, group.a + entry * args.a.entry_pitch, first_row);
+            b_part b(args.b, b_lines, group.b + entry * args.b.entry_pitch, first_col);
             sum_type halves[2][4] = {};
             add_all(shared, k_count, a, b, halves);
             sum_type sums[2][4];
@@ -323,9 +358,16 @@ template <tg_type Type> struct tgi_batch_mma {
                 sums[i / 4][i % 4] = halves[i % 4 / 2][i / 4 * 2 + i % 2];
             const int row = first_row + lane / 4, col = first_col + lane % 4 * 2;
             if (!gemm.is_sum_alone)
-                finish(gemm, group.first + entry, static_cast<int>(group.row) + row, col, sums);
-            store(p, group.d, entry * p.d.batch + row * p.d.row + col * p.d.col, group.rows - row,
-                  static_cast<int>(p.n) - col, are_pairs, sums);
+                finish(gemm, group.first + entry, group.row + row, col, sums);
+            if (is_staged_by_rows) {
+                const int at = (entry * static_cast<int>(p.m) + row) * cols + col;
+                stage(p, shared + group.staged + at * 2, group.rows - row, cols - col,
+                      args.are_d_pairs, sums);
+            } else {
+                store(p, is_staged ? shared + group.staged : group.d,
+                      entry * p.d.batch + row * p.d.row + col * p.d.col, group.rows - row,
+                      cols - col, args.are_d_pairs, sums);
+            }
         }
     }
 };

@@ -12,6 +12,7 @@
 #include "kernels/mma/mma_operand.cuh"
 #include "kernels/mma/mma_shape.h"
 #include "kernels/mma/mma_store.cuh"
+#include "kernels/ptx/launch.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 
 /* Rows x Cols: the block's tile; Warp_rows x Warp_cols: a warp's. */
@@ -112,46 +113,55 @@ struct tgi_mma {
         return found;
     }
 
-    /* The copies of a unit's next stage. What stages with edges need is found again for each: there
-     * are no registers to spare. */
-    template <class Schedule, typename Unit> struct stream {
-        const tgi_gemm_args &args;
-        const Schedule &schedule;
+    /* The copies of a unit's next stage. */
+    template <class Schedule, class Args, typename Unit> struct stream {
+        const Args &given;
         const Unit unit;
         typename operand_a::copies a;
         typename operand_b::copies b;
         int k_left, end; /* k from the next stage on; k_left at which the last whole stage begins */
 
         /* is_on = 0: there is nothing to copy. */
-        __device__ __forceinline__ stream(const tgi_gemm_args &given, const Schedule &all, Unit own,
+        __device__ __forceinline__ stream(const Args &all, const Schedule &schedule, Unit own,
                                           int is_on)
-            : args(given), schedule(all), unit(own), a(find_a(0)), b(find_b(0))
+            : given(all), unit(own), a(find_a(all, schedule, own, 0)),
+              b(find_b(all, schedule, own, 0))
         {
-            const int has_whole_units =
-                operand_a::has_whole_units(find_a(0)) && operand_b::has_whole_units(find_b(0));
-            k_left = is_on ? count_k() : 0;
+            const int has_whole_units = operand_a::has_whole_units(find_a(all, schedule, own, 0)) &&
+                                        operand_b::has_whole_units(find_b(all, schedule, own, 0));
+            k_left = is_on ? count_k(all, schedule, own) : 0;
             end = has_whole_units ? Depth : INT32_MAX;
         }
 
-        __device__ __forceinline__ int64_t find_first_k(void) const
+        static __device__ __forceinline__ int count_k(const Args &all, const Schedule &schedule,
+                                                      Unit unit)
         {
-            return tgi_find_first_k(args, static_cast<unsigned>(schedule.tile(unit).k_part));
+            const tgi_gemm_args &args = schedule.problem(all, unit);
+            return static_cast<int>(tgi_count_k(args, find_k(args, schedule.tile(unit))));
         }
 
-        __device__ __forceinline__ int count_k(void) const
+        /* Returns the first k of the tile's part. */
+        static __device__ __forceinline__ int64_t find_k(const tgi_gemm_args &args,
+                                                         const tgi_block_tile &tile)
         {
-            return static_cast<int>(tgi_count_k(args, find_first_k()));
+            return tgi_find_first_k(args, static_cast<unsigned>(tile.k_part));
         }
 
         /* Return the operands from the unit's k number `k` on. */
-        __device__ __forceinline__ tgi_mma_source<elem> find_a(int k) const
+        static __device__ __forceinline__ tgi_mma_source<elem>
+        find_a(const Args &all, const Schedule &schedule, Unit unit, int k)
         {
-            return find_source_a(args, schedule.tile(unit), find_first_k() + k);
+            const tgi_gemm_args &args = schedule.problem(all, unit);
+            const tgi_block_tile tile = schedule.tile(unit);
+            return find_source_a(args, tile, find_k(args, tile) + k);
         }
 
-        __device__ __forceinline__ tgi_mma_source<elem> find_b(int k) const
+        static __device__ __forceinline__ tgi_mma_source<elem>
+        find_b(const Args &all, const Schedule &schedule, Unit unit, int k)
         {
-            return find_source_b(args, schedule.tile(unit), find_first_k() + k);
+            const tgi_gemm_args &args = schedule.problem(all, unit);
+            const tgi_block_tile tile = schedule.tile(unit);
+            return find_source_b(args, tile, find_k(args, tile) + k);
         }
 
         /* Begins the copies of the next stage: makes all of them if the stage has edges, and issues
@@ -164,11 +174,19 @@ struct tgi_mma {
                 return;
             }
             a.left = b.left = 0;
-            if (k_left > 0) {
-                const int k = count_k() - k_left;
-                operand_a::copy(stage, find_a(k), k_left);
-                operand_b::copy(stage + operand_a::bytes, find_b(k), k_left);
-            }
+            if (k_left > 0)
+                copy_edges(given, unit, stage, k_left);
+        }
+
+        /* Copies a stage with edges, which has k_left of k. It is out of line, and finds the
+         * operands again, to take no registers of the loop that calls it. */
+        static __device__ __noinline__ void copy_edges(const Args &all, Unit unit, uint32_t stage,
+                                                       int k_left)
+        {
+            const Schedule schedule(all);
+            const int k = count_k(all, schedule, unit) - k_left;
+            operand_a::copy(stage, find_a(all, schedule, unit, k), k_left);
+            operand_b::copy(stage + operand_a::bytes, find_b(all, schedule, unit, k), k_left);
         }
 
         /* Issues part `index` of `count` of the copies of a whole stage. */
@@ -218,8 +236,9 @@ struct tgi_mma {
         for (;; before = unit, unit = schedule.next(unit)) {
             const int has_unit = unit < schedule.end();
             const auto own = has_unit ? unit : before;
-            stream<Schedule, decltype(unit)> left(schedule.problem(given, own), schedule, own,
-                                                  has_unit);
+            stream<Schedule, Args, decltype(unit)> left(given, schedule, own, has_unit);
+            /* A launch that is early finds its first tile while the kernel ahead still runs. */
+            tgi_wait_for_stream();
 #pragma unroll 1
             for (int i = 0; i < Stages - 1; i++) {
                 left.begin(shared + i * stage_bytes, 0);

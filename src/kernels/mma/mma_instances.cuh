@@ -14,7 +14,6 @@
     {                                                                                              \
         extern __shared__ __align__(1024) char shared[];                                           \
         const uint32_t place = tgi_shared_address(shared);                                         \
-        tgi_wait_for_stream();                                                                     \
         __VA_ARGS__                                                                                \
     }
 

@@ -11,7 +11,7 @@
 
 /* griddepcontrol.wait: waits until the kernel before this one in the stream has ended and all that
  * it wrote is visible. Every thread of a kernel that is launched early (tgi_cuda_kernel) calls it
- * first, so that the next kernel can rely on all kernels before. */
+ * before it accesses global memory, so that the next kernel can rely on all kernels before. */
 static __device__ __forceinline__ void tgi_wait_for_stream(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -13,4 +13,17 @@
 /* On matrix instructions each warp has its sums there, in rows padded to lie in other banks. */
 #define TGI_SMALL_MMA_SHARED_BYTES(rows, cols, threads) ((threads) / 32 * (rows) * ((cols) + 8) * 4)
 
+/* Wide tiles hold lines of A and B, then their sums, padded alike. So many
+ * blocks share a multiprocessor. */
+#define TGI_SMALL_WIDE_LINE_BYTES(side, depth, elem_bytes)                                         \
+    (2 * (side) * ((depth) * (elem_bytes) + 16))
+#define TGI_SMALL_WIDE_SUM_BYTES(side) ((side) * ((side) + 8) * 4)
+#define TGI_SMALL_WIDE_SHARED_BYTES(side, depth, elem_bytes)                                       \
+    (TGI_SMALL_WIDE_LINE_BYTES(side, depth, elem_bytes) > TGI_SMALL_WIDE_SUM_BYTES(side)           \
+         ? TGI_SMALL_WIDE_LINE_BYTES(side, depth, elem_bytes)                                      \
+         : TGI_SMALL_WIDE_SUM_BYTES(side))
+#define TGI_SMALL_WIDE_BLOCKS 4
+#define TGI_SMALL_WIDE_COPY 32 /* most k whose lines a block requests at once */
+#define TGI_SMALL_SIDE_MOST 32 /* rows of the largest tile that is not wide */
+
 #endif

@@ -82,6 +82,8 @@ static __device__ __forceinline__ tgi_range tgi_reduce_range(const tgi_wgmma_arg
     return range;
 }
 
+#define TGI_FEW_COLS 16 /* columns of B that a tile of 64 multiplies alone where B has no more */
+
 struct tgi_feed_registers : tgi_feed_slices<3> {
     static constexpr int a_line_bytes = TGI_WGMMA_STEP_BYTES;
     static constexpr int has_a_in_registers = 1;
@@ -105,7 +107,28 @@ struct tgi_feed_registers : tgi_feed_slices<3> {
                                      tile.col, step, tile.batch, column);
     }
 
-    /* The six products of bf16x6. */
+    /* Forms the six products of bf16x6 with as many columns of B as `sum` has. */
+    template <class Shape, int Count>
+    static __device__ __forceinline__ void form(uint64_t b, const tgi_sliced_rows &rows,
+                                                float (&sum)[Count])
+    {
+        constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16; /* units of a slice */
+        tgi_wgmma_fence();
+#pragma unroll
+        for (int i = 3; i < TGI_SLICE_PRODUCTS; i++)
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                const uint64_t b_lines = b + tgi_find_pair(i).b * b_units + j * 2;
+                if (i > 3 || j > 0)
+                    tgi_multiply_registers<Shape, 1>(sum, rows[tgi_find_pair(i).a][j], b_lines);
+                else
+                    tgi_multiply_registers<Shape, 0>(sum, rows[tgi_find_pair(i).a][j], b_lines);
+            }
+        tgi_wgmma_commit();
+        /* Sums under way where two ways meet would have the instructions serialized. */
+        tgi_wgmma_wait<0>();
+    }
+
     template <class Shape> struct products {
         typedef tgi_sliced_rows a_rows;
         tgi_range &range;
@@ -125,25 +148,19 @@ struct tgi_feed_registers : tgi_feed_slices<3> {
         }
 
         __device__ __forceinline__ void
-        multiply(const tgi_consumer<Shape> &, uint32_t stage, int line, const a_rows &rows,
+        multiply(const tgi_consumer<Shape> &at, uint32_t stage, int line, const a_rows &rows,
                  float (&part)[Shape::blocks][Shape::part_cols / 2]) const
         {
-            constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16; /* units of a slice */
             const uint64_t b = tgi_describe_64(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
-            tgi_wgmma_fence();
+            if (Shape::cols == 64 && at.args.b.line_count <= TGI_FEW_COLS) {
+                float few[TGI_FEW_COLS / 2];
+                form<Shape>(b, rows, few);
 #pragma unroll
-            for (int i = 3; i < TGI_SLICE_PRODUCTS; i++)
-#pragma unroll
-                for (int j = 0; j < 2; j++) {
-                    const uint64_t b_lines = b + tgi_find_pair(i).b * b_units + j * 2;
-                    if (i > 3 || j > 0)
-                        tgi_multiply_registers<Shape, 1>(part[0], rows[tgi_find_pair(i).a][j],
-                                                         b_lines);
-                    else
-                        tgi_multiply_registers<Shape, 0>(part[0], rows[tgi_find_pair(i).a][j],
-                                                         b_lines);
-                }
-            tgi_wgmma_commit();
+                for (int i = 0; i < Shape::part_cols / 2; i++)
+                    part[0][i] = i < TGI_FEW_COLS / 2 ? few[i % (TGI_FEW_COLS / 2)] : 0.0f;
+            } else {
+                form<Shape>(b, rows, part[0]);
+            }
         }
     };
 

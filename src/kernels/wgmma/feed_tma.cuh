@@ -16,7 +16,7 @@
  *     init_slots, prefetch_a    once, by one thread: barriers of the slots; tensor maps of A
  *     slots, fetch              the producer's state of the slots; fills them for a step
  *     count_bytes               bytes that load() brings to a stage
- *     load                      issues the copies of a step to a stage, by one thread
+ *     load                      issues a step's copies to a stage, by a thread of each producer
  *     relayout                  what a relayout warp does
  *     sum                       adds the products of the stages of a tile (mainloop.cuh)
  *     finish                    what the sums need before they are stored

@@ -55,6 +55,12 @@ struct tgi_wgmma_shape {
      * are long, the time from a stage given back to its copies counts; it is less where the warp,
      * whose uniform registers hold what TMA needs, waits together. */
     static constexpr int has_lone_producer = Cols <= 160;
+    /* Warps that produce. Of two, each brings one operand: one warp takes longer to request both
+     * than a small tile's products of 16 bits take. */
+    static constexpr int producer_warps =
+        elem_bytes == 2 && !Feed::is_sliced && Feed::relayout_warps == 0 && Rows * Cols <= 64 * 64
+            ? 2
+            : 1;
     /* Registers of a thread of the producer's warpgroup, and of those that multiply, where two do:
      * of the 168 that the launch gives each. */
     static constexpr int producer_registers = Feed::relayout_warps > 0 ? 104 : 40;

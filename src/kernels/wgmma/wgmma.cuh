@@ -1,10 +1,10 @@
 /*
- * Matrix products by warpgroups, operands brought by TMA. A block is warp-specialized: a producer
- * warp fills stages of A and B in shared memory, relayout warps beside it move lines of A that
- * begin anywhere, and one or two warpgroups multiply the stages and store D. The grid is
- * persistent: a block works through a list of tiles. Blocks of a cluster have tiles one below the
- * other and bring each other their shares of B, or share out k of one tile, whose sums they add
- * among themselves.
+ * Matrix products by warpgroups, operands brought by TMA. A block is warp-specialized: one or two
+ * producer warps fill stages of A and B in shared memory, relayout warps beside a single one move
+ * lines of A that begin anywhere, and one or two warpgroups multiply the stages and store D. The
+ * grid is persistent: a block works through a list of tiles. Blocks of a cluster have tiles one
+ * below the other and bring each other their shares of B, or share out k of one tile, whose sums
+ * they add among themselves.
  *
  *     setup()    barriers and tensor maps
  *     produce()  for each tile, for each step of k: waits until a stage is empty and fills it
@@ -38,9 +38,10 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
 {
     const tgi_wgmma_args &args = Shape::feed::get_args(given);
     if (threadIdx.x == 0) {
-        /* TMA arrives once, and a relayout warp once for every slot's lines. */
+        /* A producer warp arrives once, and a relayout warp once for every slot's lines. */
         const int arrivals =
-            1 + (Shape::feed::relayout_warps > 0 ? Shape::rows / TGI_UNALIGNED_LINES : 0);
+            Shape::producer_warps +
+            (Shape::feed::relayout_warps > 0 ? Shape::rows / TGI_UNALIGNED_LINES : 0);
         for (int i = 0; i < Shape::stages; i++) {
             tgi_barrier_init(memory.full + i * 8, arrivals);
             tgi_barrier_init(memory.empty + i * 8, Shape::group_count * args.work.cluster_rows);
@@ -88,9 +89,12 @@ static __device__ __forceinline__ int tgi_has_short_load(const tgi_wgmma_args &a
     return (Shape::across_a && args.a.edge_lines > 0) || (Shape::across_b && args.b.edge_lines > 0);
 }
 
+/* Requests the stages of all tiles. One of two producer warps, number `warp`, brings A, the other
+ * one B. */
 template <int ClusterRows, class Shape>
 static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::arguments &given,
-                                                   const tgi_wgmma_memory<Shape> &memory, int rank)
+                                                   const tgi_wgmma_memory<Shape> &memory, int rank,
+                                                   int warp)
 {
     typedef typename Shape::feed feed;
     const typename Shape::schedule schedule(feed::get_args(given).work, rank);
@@ -108,6 +112,10 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
             tgi_find_boxes<Shape::across_a, Shape::rows, Shape::a_step_elems>(args.a, tile.row, 1);
         tgi_tma_boxes b_boxes = tgi_find_boxes<Shape::across_b, Shape::b_lines, Shape::step_elems>(
             args.b, tile.col, column.count);
+        if (Shape::producer_warps > 1 && warp > 0)
+            a_boxes.count = 0;
+        else if (Shape::producer_warps > 1)
+            b_boxes.count = 0;
         const int whole_end = min(tile.step_end, args.work.step_count - has_short);
         const int byte_count = feed::count_bytes(problem, a_boxes, b_boxes);
 #pragma unroll 1
@@ -244,16 +252,16 @@ tgi_wgmma_multiply(const typename Shape::feed::arguments &given, char *shared)
         if (Shape::group_count > 1)
             tgi_lower_registers<Shape::producer_registers>();
         const int warp = tgi_make_uniform(static_cast<int>(threadIdx.x) / 32);
-        if (feed::relayout_warps > 0 && warp > 0) {
-            feed::relayout(given, memory, rank, warp - 1);
+        if (feed::relayout_warps > 0 && warp >= Shape::producer_warps) {
+            feed::relayout(given, memory, rank, warp - Shape::producer_warps);
             return;
         }
-        if (warp != 0 || (Shape::has_lone_producer && !tgi_elect()))
+        if (warp >= Shape::producer_warps || (Shape::has_lone_producer && !tgi_elect()))
             return;
         if (Shape::cluster_rows > 1 && args.work.cluster_rows > 1)
-            tgi_produce<Shape::cluster_rows, Shape>(given, memory, rank);
+            tgi_produce<Shape::cluster_rows, Shape>(given, memory, rank, warp);
         else
-            tgi_produce<1, Shape>(given, memory, rank);
+            tgi_produce<1, Shape>(given, memory, rank, warp);
     } else {
         if (Shape::group_count > 1)
             tgi_raise_registers<Shape::consumer_registers>();

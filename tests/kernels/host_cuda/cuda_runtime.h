@@ -282,6 +282,10 @@ static inline int on_host_thread(void)
     return static_cast<int>(host_thread_index.x);
 }
 
+static inline void on_host_wait_for_stream(void)
+{
+}
+
 static inline int on_host_make_uniform(int value)
 {
     return value;
@@ -363,6 +367,7 @@ static inline void on_host_multiply_fp8(float (&sum)[4], const uint32_t (&a)[4],
 #define tgi_thread on_host_thread
 #define tgi_reread_thread on_host_thread
 #define tgi_make_uniform on_host_make_uniform
+#define tgi_wait_for_stream on_host_wait_for_stream
 #define tgi_cluster_index on_host_cluster_index
 #define tgi_cluster_count on_host_cluster_count
 #define tgi_prefetch on_host_prefetch

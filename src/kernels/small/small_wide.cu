@@ -1,0 +1,27 @@
+/* The kernels of family small on wide tiles, one for each row of kernels.def. */
+#define TGI_LEAST_D_BYTES 2
+
+#include "kernels/instances.cuh"
+#include "kernels/small/small_shape.h"
+#include "kernels/small/small_wide.cuh"
+
+#define TGI_SMALL_WIDE(name, type, side, depth, threads)                                           \
+    extern "C" __global__ void __launch_bounds__(threads, TGI_SMALL_WIDE_BLOCKS)                   \
+        name(const __grid_constant__ tgi_gemm_args args)                                           \
+    {                                                                                              \
+        typedef tgi_small_wide<TGI_TYPE_OF(type), side, depth, threads> body;                      \
+        static_assert(2 * (side)*body::pitch * sizeof(body::elem) <=                               \
+                              TGI_SMALL_WIDE_SHARED_BYTES(side, depth, sizeof(body::elem)) &&      \
+                          (side)*body::sum_pitch * 4 <=                                            \
+                              TGI_SMALL_WIDE_SHARED_BYTES(side, depth, sizeof(body::elem)),        \
+                      "lines and sums have room");                                                 \
+        extern __shared__ __align__(128) char shared[];                                            \
+        tgi_wait_for_stream();                                                                     \
+        body::multiply_all(args, shared);                                                          \
+    }
+
+#define TGI_IMAGE_small_wide TGI_CHOSEN
+#define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
+                     threads)                                                                      \
+    TGI_SMALL_WIDE(name, type, rows, depth, threads)
+#include "core/kernels.def"
