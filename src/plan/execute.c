@@ -98,12 +98,12 @@ run_with_workspace(const tg_plan *plan, const tg_buffers *buffers, tgi_call *cal
         call->workspace = buffers->workspace;
         return plan->launch(call);
     }
-    tgi_workspace workspace;
+    tgi_workspace *workspace;
     tg_status status =
         tgi_workspace_take(&plan->context->workspaces, needed_bytes, buffers->stream, &workspace);
     if (status)
         return status;
-    call->workspace = workspace.memory;
+    call->workspace = workspace->memory;
     status = plan->launch(call);
     tgi_workspace_give(&plan->context->workspaces, workspace);
     return status;
