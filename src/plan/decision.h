@@ -26,6 +26,7 @@ typedef struct tgi_strip_decision {
  * k_part_elems steps of k. One part means that k is not split. */
 typedef struct tgi_tile_decision {
     int64_t k_part_elems, k_part_count;
+    int64_t whole_rows; /* family mma: k of the tiles of these first rows of D is not split */
     int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
     int is_transposed;  /* 1: families small and mma compute D^T = B^T A^T */
 } tgi_tile_decision;
