@@ -157,21 +157,48 @@ static void test_predictions_grow_with_the_problem(void **state)
     }
 }
 
-/* Returns how many tiles of 128 x 256 family mma takes for a product on an H200. */
-static int64_t count_tiles(const char *text)
+/* Returns what the planner says of a row for a product on a chip. */
+static tg_candidate find_row(const char *chip_name, const char *text, const char *row)
 {
     static tg_candidate candidates[CANDIDATES_MAX];
     tg_chip chip;
     tg_problem problem;
     int count = 0;
-    assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
+    assert_int_equal(tg_find_chip(chip_name, &chip), TG_STATUS_OK);
     assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, CANDIDATES_MAX, &count),
                      TG_STATUS_OK);
     for (int i = 0; i < count; i++)
-        if (strcmp(candidates[i].kernel, "cuda_mma_sm80_bf16_128x256x64") == 0)
-            return candidates[i].block_count;
-    return 0;
+        if (strcmp(candidates[i].kernel, row) == 0)
+            return candidates[i];
+    fail_msg("%s has no row %s", chip_name, row);
+    return candidates[0];
+}
+
+/* Returns how many tiles of 128 x 256 family mma takes for a product on an H200. */
+static int64_t count_tiles(const char *text)
+{
+    return find_row("h200", text, "cuda_mma_sm80_bf16_128x256x64").block_count;
+}
+
+/* k of slices is split by a divisor where D has few tiles, and the order of sums may depend on
+ * m. */
+static void test_slices_split_k(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem;
+        int64_t least, most;
+    } cases[] = {
+        {"256x256x16384", 8, 64},        {"300x500x6000:nt", 4, 64},
+        {"4096x4096x4096", 1, 1},        {"256x256x16381", 1, 1}, /* a prime */
+        {"256x256x16384:batch=2", 1, 1}, {"256x256x16384:batch_invariant:prec=bf16x6", 1, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int64_t parts =
+            find_row("a100", cases[i].problem, "cuda_mma_bf16x_sm80_fp32_64x128x32").k_part_count;
+        if (parts < cases[i].least || parts > cases[i].most)
+            fail_msg("%s has %lld parts", cases[i].problem, (long long)parts);
+    }
 }
 
 /* Tiles lie across D or down it, whichever way they fill the last round of multiprocessors better,
@@ -181,8 +208,20 @@ static void test_tiles_lie_where_they_fill_rounds(void **state)
     (void)state;
     assert_int_equal(count_tiles("4095x4097x4099:nt:bf16"), 16 * 33);
     assert_int_equal(count_tiles("4097x4095x4099:nt:bf16"), 33 * 16);
-    assert_int_equal(count_tiles("4095x4097x4099:nt:bf16:d=fp32"), 32 * 17);
+    assert_int_equal(count_tiles("4096x4096x4096:nt:bf16:d=fp32"), 32 * 16);
     assert_int_equal(count_tiles("4095x4097x4099:nt:bf16:batch_invariant"), 32 * 17);
+}
+
+/* k of the last rows of tiles is split where they would leave multiprocessors idle in a round of
+ * their own, and where the order of sums may depend on m: 264 of 288 tiles take two rounds of 132
+ * multiprocessors, and the others have five parts each. */
+static void test_rest_of_rounds_splits_k(void **state)
+{
+    (void)state;
+    assert_int_equal(count_tiles("3072x3072x3072:bf16"), 264 + 5 * 24);
+    assert_int_equal(count_tiles("3072x3072x3072:bf16:batch_invariant"), 288);
+    assert_int_equal(count_tiles("3072x3072x3072:bf16:batch=2"), 2 * 288);
+    assert_int_equal(count_tiles("4096x4096x4096:bf16"), 512);
 }
 
 /* Slices on mma.sync take FP32 where several products by the chip's matrix instructions take less
@@ -205,6 +244,8 @@ static void test_slices_where_they_pay(void **state)
                  {"l4", "4096x4096x4096", "cuda_simt_"},
                  {"l4", "4096x4096x4096:prec=fp16x3", "cuda_mma_fp16x_"},
                  {"rtx4090", "4096x4096x4096:prec=fp16x3", "cuda_simt_"},
+                 {"t4", "4096x4096x4096", "cuda_simt_"},
+                 {"t4", "4096x4096x4096:prec=fp16x3", "cuda_mma_fp16x_sm75_"},
                  {"h200", "4096x4096x4096", "cuda_bf16"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         static tg_candidate candidates[CANDIDATES_MAX];
@@ -228,7 +269,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices_where_they_pay),
+        cmocka_unit_test(test_slices_split_k),
         cmocka_unit_test(test_tiles_lie_where_they_fill_rounds),
+        cmocka_unit_test(test_rest_of_rounds_splits_k),
         cmocka_unit_test(test_every_product_has_a_kernel),
         cmocka_unit_test(test_predictions_grow_with_the_problem),
     };
