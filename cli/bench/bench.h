@@ -182,6 +182,13 @@ int cli_open_graphs(const tg_context *context);
 double cli_time_sample(const bench_contender *contender, cli_operand_ring *ring,
                        int64_t repeat_count, int is_graph);
 
+/* Open the file of --turns; take and end a turn at the GPU, which do nothing without such a file
+ * (bench_turns.c). cli_open_turns returns a cli_exit. */
+int cli_open_turns(const char *path);
+int cli_has_turns(void);
+void cli_take_turn(void);
+void cli_end_turn(void);
+
 /* Measures the host time of the planner's choice on a GPU, where its calls are short
  * (bench_host_time.c). Returns a cli_exit. */
 int cli_measure_host_time(tg_context *context, bench_result *result, const cli_operand_ring *ring);

@@ -94,7 +94,8 @@ static int calibrate(const bench_options *options, bench_contender *contender,
 static void pause_before(const bench_result *result)
 {
     const struct timespec rest = {.tv_nsec = result->thread_count > 1 ? 30000000 : 2000000};
-    nanosleep(&rest, NULL);
+    if (!cli_has_turns()) /* no thread spins for a GPU */
+        nanosleep(&rest, NULL);
 }
 
 static int compare_doubles(const void *left, const void *right)
@@ -190,17 +191,17 @@ static int find_peak(const tg_context *context, tg_type type, int thread_count, 
         double flop_per_s;
     } known[BENCH_TYPE_CAPACITY * BENCH_THREADS_CAPACITY];
     static int known_count;
-    for (int i = 0; i < known_count; i++) {
-        if (known[i].type == type && known[i].thread_count == thread_count) {
+    *flop_per_s = 0.0;
+    if (cli_has_turns())
+        return CLI_EXIT_OK; /* it would take longer than a turn */
+    for (int i = 0; i < known_count; i++)
+        if (known[i].type == type && known[i].thread_count == thread_count)
             *flop_per_s = known[i].flop_per_s;
-            return CLI_EXIT_OK;
-        }
-    }
-    tg_status status = tg_measure_peak(context, type, thread_count, flop_per_s);
-    if (status == TG_STATUS_UNSUPPORTED) { /* no peak of that type: the run goes on without it */
-        *flop_per_s = 0.0;
+    if (*flop_per_s > 0.0)
         return CLI_EXIT_OK;
-    }
+    tg_status status = tg_measure_peak(context, type, thread_count, flop_per_s);
+    if (status == TG_STATUS_UNSUPPORTED) /* no peak of that type: the run goes on without it */
+        return CLI_EXIT_OK;
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
     if (known_count < (int)(sizeof known / sizeof known[0])) {
@@ -213,8 +214,8 @@ static int find_peak(const tg_context *context, tg_type type, int thread_count, 
 
 static void choose_best(bench_result *result)
 {
-    result->best_kernel = result->best_peer = result->baseline = result->planned = -1;
-    result->naive = -1;
+    result->best_kernel = result->best_peer = result->baseline = result->planned = result->naive =
+        -1;
     for (int i = 0; i < result->contender_count; i++) {
         const bench_contender *contender = &result->contenders[i];
         if (contender->sample_count == 0)
@@ -236,7 +237,7 @@ static void choose_best(bench_result *result)
                                      result->contenders[result->best_kernel].median_s;
 }
 
-/* Makes the first runs: verifies, warms up, calibrates. */
+/* Verifies, warms up, calibrates. */
 static int prepare_contenders(const bench_options *options, bench_result *result,
                               cli_operand_ring *ring)
 {
@@ -244,10 +245,15 @@ static int prepare_contenders(const bench_options *options, bench_result *result
         bench_contender *contender = &result->contenders[i];
         if (contender->skip_reason[0])
             continue;
+        cli_take_turn();
         int is_run = run_first(contender, ring);
+        cli_end_turn();
         if (is_run && verify_contender(contender, ring) != CLI_EXIT_OK)
             return CLI_EXIT_WRONG;
-        if (!is_run || !calibrate(options, contender, ring)) {
+        cli_take_turn();
+        is_run = is_run && calibrate(options, contender, ring);
+        cli_end_turn();
+        if (!is_run) {
             if (report_failed_call(result, contender) != CLI_EXIT_OK)
                 return CLI_EXIT_WRONG;
             continue;
@@ -257,10 +263,11 @@ static int prepare_contenders(const bench_options *options, bench_result *result
     return CLI_EXIT_OK;
 }
 
-/* Reads the GPU right after a sample, while its clock is still that of the work. */
-static void note_gpu_state(const bench_result *result, bench_contender *contender)
+/* Reads the GPU right after a sample, while its clock is still that of the work. Benches that wait
+ * for each other read it after the last sample alone, since it takes as long as many calls. */
+static void note_gpu_state(const bench_result *result, bench_contender *contender, int is_last)
 {
-    if (!result->bus[0] || contender->is_on_host)
+    if (!result->bus[0] || contender->is_on_host || (cli_has_turns() && !is_last))
         return;
     const cli_gpu_state state = cli_read_gpu_state(result->bus);
     if (!state.is_known)
@@ -283,11 +290,11 @@ static int take_samples(const bench_options *options, bench_result *result, cli_
                 continue;
             pause_before(result);
             double sample_s = 0.0;
-            if (contender->call_s < long_call_s)
-                sample_s = cli_time_sample(contender, ring, 1, options->is_graph);
+            if (contender->call_s < long_call_s && !options->is_graph)
+                sample_s = cli_time_sample(contender, ring, 1, 0);
+            const int64_t count = contender->repeat_count;
             if (sample_s >= 0.0)
-                sample_s =
-                    cli_time_sample(contender, ring, contender->repeat_count, options->is_graph);
+                sample_s = cli_time_sample(contender, ring, count, options->is_graph);
             if (sample_s < 0.0) {
                 if (report_failed_call(result, contender) != CLI_EXIT_OK)
                     return CLI_EXIT_WRONG;
@@ -295,7 +302,7 @@ static int take_samples(const bench_options *options, bench_result *result, cli_
             }
             contender->samples_s[contender->sample_count++] = sample_s;
             contender->spent_s += sample_s * (double)contender->repeat_count;
-            note_gpu_state(result, contender);
+            note_gpu_state(result, contender, round + 1 == options->round_count);
         }
     }
     for (int i = 0; i < result->contender_count; i++) {
@@ -305,9 +312,8 @@ static int take_samples(const bench_options *options, bench_result *result, cli_
     return CLI_EXIT_OK;
 }
 
-/* Makes back-to-back calls for --sustained seconds. They run at the clock that the power limit
- * leaves, whereas samples with pauses between them find a cool chip. The first run of that length
- * is left out. */
+/* Makes back-to-back calls for --sustained seconds, at the clock that the power limit leaves; short
+ * samples find a cool chip. The first run of that length is left out. */
 static int measure_sustained(const bench_options *options, bench_result *result,
                              cli_operand_ring *ring)
 {
@@ -376,15 +382,18 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
         } else {
             exit_code = prepare_contenders(options, result, &ring);
         }
+        cli_take_turn();
         if (exit_code == CLI_EXIT_OK)
             exit_code = take_samples(options, result, &ring, progress);
+        cli_end_turn();
         if (exit_code == CLI_EXIT_OK && options->sustained_time_s > 0.0)
             exit_code = measure_sustained(options, result, &ring);
     }
     choose_best(result);
-    if (exit_code == CLI_EXIT_OK && ring.set_count > 0)
+    const int has_host_work = ring.set_count > 0 && !options->is_graph;
+    if (exit_code == CLI_EXIT_OK && has_host_work)
         exit_code = measure_one_shot(context, result, &ring);
-    if (exit_code == CLI_EXIT_OK && ring.set_count > 0)
+    if (exit_code == CLI_EXIT_OK && has_host_work)
         exit_code = cli_measure_host_time(context, result, &ring);
     cli_free_ring(&ring);
     return exit_code;

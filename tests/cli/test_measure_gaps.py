@@ -165,6 +165,34 @@ class Epilogues(unittest.TestCase):
         self.assertEqual(rows["bias"], ["-", "1.500", "1.50", "-", "1.250", "1.25", "-"])
         self.assertEqual(rows["silu"], ["-"] * 5)
 
+    def test_losers(self):
+        """What exceeds a limit is named; reading C has its own time, and a short k no limit."""
+        times = {name: {"kernel": "row", "us": 10.0, "unfused_us": 10.0, "cublas_lt_us": None}
+                 for name in self.tool.EPILOGUES}
+        record = {"type": "bf16", "mode": "hot", "shape": "2000x2000x2048:nt:bf16", "k": 2048,
+                  "epilogues": times}
+        self.assertEqual(list(self.tool.find_losers(record)), [])
+        times["bias"]["us"], times["c"]["us"] = 10.4, 12.6
+        times["gelu"]["cublas_lt_us"] = 8.9
+        found = [(limit, round(ratio, 2)) for limit, ratio, _ in self.tool.find_losers(record)]
+        self.assertEqual(found, [("of two passes", 1.04), ("of plain", 1.04),
+                                 ("of cuBLASLt", 1.12), ("of two passes", 1.26)])
+        times["c"]["us"] = 12.8
+        self.assertEqual([limit for limit, *_ in self.tool.find_losers(record)][-1], "of plain")
+        record["k"] = 511
+        self.assertNotIn("of plain", [limit for limit, *_ in self.tool.find_losers(record)])
+
+    def test_files_join(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [pathlib.Path(folder, name) for name in ("a", "b")]
+            for path in paths:
+                path.write_text(self.tool.format_json(
+                    {"seed": 7, "shapes": 1, "head": {"date": "now"}}, [{"shape": path.name}]),
+                    encoding="utf-8")
+            head, records = self.tool.read_runs(paths)
+        self.assertEqual(head, {"seed": 7, "shapes": 1, "head": {"date": "now"}})
+        self.assertEqual([record["shape"] for record in records], ["a", "b"])
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + sys.argv[3:])
