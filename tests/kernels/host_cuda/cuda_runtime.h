@@ -191,11 +191,6 @@ static inline void on_host_write_shared_8(uint32_t shared, float first, float se
     memcpy(host_find_shared(shared, 8), pair, 8);
 }
 
-static inline void on_host_write_shared_unit(uint32_t shared, const uint4 &unit)
-{
-    memcpy(host_find_shared(shared, 16), &unit, 16);
-}
-
 /* Reads a word of each lane at once, as ld.shared does, and counts conflicts. */
 uint32_t host_read_word(uint32_t shared);
 
@@ -360,7 +355,6 @@ static inline void on_host_multiply_fp8(float (&sum)[4], const uint32_t (&a)[4],
 #define tgi_write_shared_2 on_host_write_shared_2
 #define tgi_write_shared_4 on_host_write_shared_4
 #define tgi_write_shared_8 on_host_write_shared_8
-#define tgi_write_shared_unit on_host_write_shared_unit
 #define tgi_read_matrices on_host_read_matrices
 #define tgi_read_matrices_transposed on_host_read_matrices_transposed
 #define tgi_store_matrices on_host_store_matrices
