@@ -18,9 +18,11 @@
 #include <string.h>
 
 #include "core/arch.h"
+#include "core/kernels.h"
+#include "cuda/runtime/image.h"
 #include "tilegemm_lab.h"
 
-enum { CASE_COUNT = 209, TEXT_BYTES = 160, CANDIDATES_MAX = 512 };
+enum { CASE_COUNT = 266, TEXT_BYTES = 160, CANDIDATES_MAX = 512 };
 
 /* The types of a problem, and its precision. */
 static const char *const types[] = {"fp32",
@@ -54,7 +56,10 @@ static const char *const options[] = {"",
                                       ":beta=1",
                                       ":act=silu",
                                       ":batch_invariant",
-                                      ":dcol:act=gelu_erf"};
+                                      ":dcol:act=gelu_erf",
+                                      ":act=relu:alpha=0.5:beta=2:bias=row:batch=2",
+                                      ":rsa=3:csa=200001",
+                                      ":rsd=2:csd=140001:act=gelu_tanh"};
 enum { OPTION_COUNT = sizeof options / sizeof *options };
 
 static const char *left_out = "none";
@@ -130,6 +135,51 @@ static void test_every_product_has_a_kernel(void **state)
             snprintf(text, sizeof text, "%lldx%lldx%lld:%s%s", m, n, k, types[j % TYPE_COUNT],
                      options[j % OPTION_COUNT]);
             check_candidates(&chip, text);
+        }
+    }
+}
+
+/* A build with fewer architectures takes, on each chip, the rows that the chip finds code for. */
+static void test_code_for_chips(void **state)
+{
+    static const struct {
+        const char *codes;
+        int capability;
+        tgi_isa isa;
+        int serves;
+    } cases[] = {{"sm_75 sm_80", 89, TGI_ISA_sm80, 1},
+                 {"sm_75 sm_80", 89, TGI_ISA_sm89, 0},
+                 {"sm_75 sm_80 sm_89", 89, TGI_ISA_sm89, 1},
+                 {"sm_89 compute_89", 86, TGI_ISA_sm80, 0},
+                 {"sm_75", 89, TGI_ISA_sm75, 0},
+                 {"sm_75 compute_75", 89, TGI_ISA_sm75, 1},
+                 {"sm_80 sm_90 compute_90", 90, TGI_ISA_sm90a, 0},
+                 {"sm_80 sm_90a compute_90", 90, TGI_ISA_sm90a, 1},
+                 {"sm_90a", 100, TGI_ISA_sm80, 0},
+                 {"sm_90 compute_90", 120, TGI_ISA_sm89, 1},
+                 {"sm_75 sm_80", 75, TGI_ISA_sm80, 0},
+                 {"", 80, TGI_ISA_sm75, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(tgi_cuda_serves(cases[i].codes, cases[i].capability, cases[i].isa),
+                         cases[i].serves);
+}
+
+/* The images of this build have the rows of every chip. */
+static void test_code_of_this_build(void **state)
+{
+    (void)state;
+    if (strcmp(tgi_cuda_architectures(), "sm_75 sm_80 sm_89 sm_90a compute_90") != 0)
+        return; /* it was told to leave out some */
+    for (int i = 0; i < tg_get_chip_count(); i++) {
+        tg_chip chip;
+        assert_int_equal(tg_get_chip(i, &chip), TG_STATUS_OK);
+        const unsigned features = tgi_arch_find(chip.compute_capability)->features;
+        for (int j = 0; j < tgi_kernels_count(); j++) {
+            const tgi_kernel *row = tgi_kernels_get(j);
+            if (strcmp(row->device, "cuda") == 0 && tgi_kernels_isa_runs(row->isa, features) &&
+                !tgi_cuda_has_image(row->image, chip.compute_capability, row->isa))
+                fail_msg("%s has no code for %s", chip.name, row->name);
         }
     }
 }
@@ -273,6 +323,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_tiles_lie_where_they_fill_rounds),
         cmocka_unit_test(test_rest_of_rounds_splits_k),
         cmocka_unit_test(test_every_product_has_a_kernel),
+        cmocka_unit_test(test_code_for_chips),
+        cmocka_unit_test(test_code_of_this_build),
         cmocka_unit_test(test_predictions_grow_with_the_problem),
     };
     left_out = argc > 1 ? argv[1] : left_out;
