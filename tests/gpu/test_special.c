@@ -48,7 +48,7 @@ static const float values[] = {INFINITY,
                                -0x1.555556p-90f,
                                0x1.234568p-110f};
 
-/* Those that the context has, and the library's choice. */
+/* The context may lack some. NULL is the library's choice. */
 static const char *const kernels[] = {
     "cuda_bf16x_sm90a_fp32_128x256x32", "cuda_bf16x_sm90a_fp32_64x64x32",
     "cuda_bf16r_sm90a_fp32_128x64x32", "cuda_mma_bf16x_sm80_fp32_64x128x32", NULL};

@@ -2,6 +2,7 @@
 #include "cuda/families/mma.h"
 
 #include "cuda/families/gemm.h"
+#include "cuda/families/mma_limits.h"
 #include "kernels/mma/mma_shape.h"
 
 /* The kernel counts the elements along a side, and those of a tile beside it, in 32 bits. */
