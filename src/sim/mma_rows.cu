@@ -65,6 +65,7 @@ static void tgi_sim_run_slices(const tgi_mma_slices_args *args)
     {                                                                                              \
         tgi_sim_run_slices<TGI_SIM_SLICES_##family, __VA_ARGS__>(args);                            \
     }
+#define TGI_SIM_mma_fp16x TGI_SIM_mma_fp32
 #define TGI_SIM_SLICES_mma_bf16x TG_TYPE_BF16, 3
 #define TGI_SIM_SLICES_mma_fp16x TG_TYPE_FP16, 2
 

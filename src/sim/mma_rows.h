@@ -9,11 +9,9 @@
 
 #include "kernels/instances.cuh"
 
-#define TGI_SIM_ROW_cuda_mma_sm80_bf16_128x256x64 TGI_CHOSEN
-#define TGI_SIM_ROW_cuda_mma_sm80_bf16_128x128x32 TGI_CHOSEN
 #define TGI_SIM_ROW_cuda_mma_sm80_bf16_64x64x64 TGI_CHOSEN
 #define TGI_SIM_ROW_cuda_mma_sm80_bf16_16x64x64 TGI_CHOSEN
-#define TGI_SIM_ROW_cuda_mma_sm80_fp16_64x64x64 TGI_CHOSEN
+#define TGI_SIM_ROW_cuda_mma_sm80_fp16_128x128x32 TGI_CHOSEN
 #define TGI_SIM_ROW_cuda_mma_sm80_tf32_64x64x32 TGI_CHOSEN
 #define TGI_SIM_ROW_cuda_mma_sm89_fp8_e4m3_64x64x128 TGI_CHOSEN
 #define TGI_SIM_ROW_cuda_mma_bf16x_sm80_fp32_64x128x32 TGI_CHOSEN
@@ -34,6 +32,7 @@
 #define TGI_SIM_IMAGE_mma_fma TGI_CHOSEN
 #define TGI_SIM_IMAGE_mma_tf32 TGI_CHOSEN
 #define TGI_SIM_IMAGE_mma_fp32 TGI_CHOSEN
+#define TGI_SIM_IMAGE_mma_fp16x TGI_CHOSEN
 #define TGI_SIM_IMAGE_mma_fp8 TGI_CHOSEN
 #define TGI_SIM_IMAGE_mma_wide_fp8 TGI_CHOSEN
 #endif

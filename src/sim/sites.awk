@@ -1,4 +1,4 @@
-# Assembly of an instrumented kernel in, the same out with three changes:
+# Assembly of an instrumented kernel in, the same out with four changes:
 # 1. the thread sanitizer's functions, and memcpy and its kin, get the simulator's names, so that a
 #    program may use the real sanitizer beside it;
 # 2. section tgi_sim_sites gains an entry for each call: return address, relative to itself, and
@@ -6,7 +6,8 @@
 #    the list of its files. The section takes the place of the debug information, which is left out
 #    with the paths that it holds;
 # 3. section tgi_sim_variables gains an entry for each static variable: address, bytes. These are
-#    the kernels' shared memory.
+#    the kernels' shared memory;
+# 4. names of C++ become labels that the assembler forgets. They are an object's own, and long.
 # Lines of the simulator's headers, *_on_host.h, count as the caller's (line 0).
 
 /^[ \t]*\.section[ \t]+"?\.debug_/ { is_debug = 1; next }
@@ -37,8 +38,23 @@ is_debug { next }
 }
 /^[ \t]*\.weak[ \t]/ { next }
 
+# Returns the line with short names.
+function shorten(line,    out, name) {
+    out = ""
+    while (match(line, /_Z[A-Za-z0-9_$.]+/)) {
+        name = substr(line, RSTART, RLENGTH)
+        if (!(name in short_names))
+            short_names[name] = ".Ltgi_name" short_count++
+        out = out substr(line, 1, RSTART - 1) short_names[name]
+        line = substr(line, RSTART + RLENGTH)
+    }
+    return out line
+}
+
 {
     gsub(/__tsan_/, "tgi_sim_")
+    if (/_Z/)
+        $0 = shorten($0)
 }
 
 /^[ \t]*(call|callq|bl|blr)[ \t]/ {

@@ -91,7 +91,8 @@ tg_status __wrap_tgi_sim_run(const tgi_sim_launch *launch, tgi_sim_record *recor
     record->counts = counts;
     const tg_status status = __real_tgi_sim_run(&own, record);
     record->counts = NULL;
-    watched.barrier_count = own.without_barrier ? record->barrier_count : 0;
+    if (own.without_barrier)
+        watched.barrier_count = record->barrier_count;
     for (int i = 0; i < site_count; i++) {
         if (counts[i].bank_conflicts == 0 || may_conflict(i))
             continue;

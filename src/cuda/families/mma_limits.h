@@ -48,6 +48,7 @@ enum {
 #define TGI_IMAGE_mma_fma TGI_CHOSEN
 #define TGI_IMAGE_mma_tf32 TGI_CHOSEN
 #define TGI_IMAGE_mma_fp32 TGI_CHOSEN
+#define TGI_IMAGE_mma_fp16x TGI_CHOSEN
 #define TGI_IMAGE_mma_fp8 TGI_CHOSEN
 #define TGI_IMAGE_mma_wide_fp8 TGI_CHOSEN
 #undef TGI_CUDA_ROW
