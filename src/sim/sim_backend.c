@@ -73,6 +73,10 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     proposal->sum_order = TGI_SUM_WHOLE;
     if (tgi_problem_is_empty(p)) {
         proposal->is_legal = 1;
+    } else if (tgi_kernels_has_slices(proposal->kernel) && p->precision == TG_PRECISION_DEFAULT) {
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
+                   "the simulator leaves fp32 in precision default to the ladder; name a precision "
+                   "of slices, such as bf16x6");
     } else if (!is_rung(proposal->kernel) && !tgi_problem_is_scale_only(p)) {
         tgi_cuda_propose(machine, p, proposal);
     } else if (takes_problem(p, &proposal->refusal) &&
