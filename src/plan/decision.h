@@ -29,6 +29,7 @@ typedef struct tgi_tile_decision {
     int64_t whole_rows; /* family mma: k of the tiles of these first rows of D is not split */
     int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
     int is_transposed;  /* 1: families small and mma compute D^T = B^T A^T */
+    int direct_lanes;   /* threads that share out k in family small without stages; 0: by stages */
 } tgi_tile_decision;
 
 /* CUDA family batch. block_count blocks of thread_count threads share out groups of group_entries
