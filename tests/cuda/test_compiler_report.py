@@ -38,7 +38,6 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                    for kind in ("bf16", "fp16") for tile in ("64x64", "32x128", "16x256")},
                 **{f"cuda_attend_sm80_{kind}_{tile}": (8, 8, 8)
                    for kind in ("bf16", "fp16") for tile in ("128x64", "128x128")},
-                "cuda_dmma_sm90a_fp64_128x128x32": (40, 40, 64),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
                 "cuda_mma_sm80_bf16_128x256x64": (128, 124, 156),
