@@ -217,8 +217,8 @@ static void test_shares(void **state)
         int64_t split_count, query_tile;
     } cases[] = {{1, 8, 1, 20, 64, TGI_ATTENTION_LIGHT, 1, 64},
                  {1, 8, 1, 100, 64, TGI_ATTENTION_LIGHT, 4, 16},
-                 {1, 8, 1, 60, 128, TGI_ATTENTION_LIGHT, 2, 16},
-                 {1, 8, 1, 30, 256, TGI_ATTENTION_LIGHT, 1, 16},
+                 {1, 8, 1, 60, 128, TGI_ATTENTION_LIGHT, 4, 16},
+                 {1, 8, 1, 30, 256, TGI_ATTENTION_LIGHT, 2, 16},
                  {4, 16, 512, 512, 64, TGI_ATTENTION_WIDE, 1, 128},
                  {4, 16, 4096, 4096, 64, TGI_ATTENTION_WIDE, 1, 192},
                  {1, 4, 1241, 1241, 128, TGI_ATTENTION_WIDE, 1, 64}};
