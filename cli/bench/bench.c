@@ -26,6 +26,7 @@ enum option_key {
     key_sustained,
     key_graph,
     key_turns,
+    key_brief,
     key_type
 };
 
@@ -86,6 +87,10 @@ static const struct argp_option option_list[] = {
     {"graph", key_graph, NULL, 0, "Time calls on a GPU as CUDA graphs, without the host's work", 0},
     {"turns", key_turns, "FILE", 0,
      "Run on the GPU in turn with other benches that name FILE, and prepare operands beside them",
+     0},
+    {"brief", key_brief, NULL, 0,
+     "Take the samples alone: no peak, no time of planning, no clocks, no pauses on a GPU, and a "
+     "check of fewer elements of D",
      0},
     {"hot", key_hot, NULL, 0, "Use the same operands for every call; the default", 0},
     {"cold", key_cold, NULL, 0,
@@ -201,6 +206,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         break;
     case key_turns:
         exit_code = cli_open_turns(arg);
+        break;
+    case key_brief:
+        options->is_brief = 1;
         break;
     case key_within:
         is_right = cli_parse_double("--within", arg, 1.0, 1e9, &options->within);

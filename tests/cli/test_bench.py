@@ -66,6 +66,14 @@ class Records(BenchCase):
         self.refuse(2, "--turns = '/nowhere/turns' cannot be opened", *words, "--turns",
                     "/nowhere/turns")
 
+    def test_brief(self):
+        run = self.load("--shape", "60x70x3000", "--peer", "none", "--brief")
+        record, summary = run["records"][0], run["summaries"][0]
+        self.assertTrue(record["is_right"])
+        self.assertGreater(record["median_s"], 0)
+        self.assertIsNone(summary["peak_flop_per_s"])
+        self.assertIsNone(summary["one_shot_median_s"])
+
     def test_sustained_and_types(self):
         run = self.load("--shape", "40x30x20", "--type", "fp8_e4m3,bf16", "--peer", "none",
                         "--batch-invariant", "--sustained", "0.01")
