@@ -16,7 +16,7 @@ typedef struct tgi_copy {
     int64_t target_stride;
     const void *source;
     int64_t outer, inner;
-    int64_t ahead; /* rows ahead of a contiguous one that is prefetched, or 0 */
+    int64_t ahead; /* contiguous rows are prefetched this many rows early; 0: not at all */
     int64_t outer_stride, inner_stride;
 } tgi_copy;
 typedef void tgi_copy_fn(const tgi_copy *copy);

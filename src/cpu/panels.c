@@ -44,7 +44,7 @@ int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi
 }
 
 /* Runs a tile into local memory and applies the whole epilogue from there. It serves a D of another
- * type or layout, a bias and an activation. */
+ * type or layout, scales, and a C whose rows are not contiguous. */
 static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_tile *tile,
                                 const void *a, const void *b, int64_t i, int64_t j, int64_t rows)
 {

@@ -1,7 +1,7 @@
 /*
  * Micro-kernels: one register tile of D, the innermost work of the direct and packed families.
  *
- *     D = alpha * (A B) + beta * C        A is rows x k, B is k x cols, C and D are rows x cols
+ *     D = act(alpha * (A B) + beta * C + bias)    A is rows x k, B is k x cols, C, D rows x cols
  *
  * A is read by broadcasts, so that either of its strides may be free. B, C and D are read and
  * written by vectors along their rows.
@@ -25,14 +25,14 @@ typedef struct tgi_tile {
     int64_t a_step;     /* from one tile's A to the next one's */
     int64_t a_stride;   /* stride of the non-contiguous dimension, see tgi_a_order */
     /* Elements from a tile's A, and in family `direct` from its B, to what it prefetches for later
-     * tiles; 0: nothing. */
+     * tiles. With 0 it prefetches what it reads itself. */
     int64_t a_ahead, b_ahead;
     int64_t b_row, c_row, d_row;
     int cols;        /* 1 .. tile_cols */
     int is_plain;    /* alpha is 1, beta 0, is_streamed 0, and there is no bias or activation */
-    int is_d_far;    /* D is prefetched while the sums are formed, because it is not in L1 or L2 */
+    int is_d_far;    /* D is prefetched while the sums are formed, because it is too large for L1 */
     int is_streamed; /* D is written by non-temporal stores; its rows are aligned to vectors */
-    /* Narrow tiles know none of these. The bias is that of the first row and column, or NULL. */
+    /* Narrow tiles have no bias and no activation. The bias is that of the first row and column, or NULL. */
     const void *bias;
     int is_bias_by_row;
     tg_activation activation;

@@ -36,7 +36,7 @@ static tg_status open_cuda(tgi_machine *machine, int ordinal)
 /* The copies of operands that any plan may need. */
 #define REPACK_IMAGE "repack"
 
-/* Proposes a row whose code the build has for this chip. It may have images for few chips. */
+/* Proposes a row whose code the build has for this chip. A build may have images for few chips. */
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;

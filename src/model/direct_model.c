@@ -11,8 +11,11 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
     const double element_s = tgi_epilogue_is_sum_alone(&p->epilogue) ? 0.0 : f->element_s[0];
     /* The loads of some steps wait together. */
     const double waits = (work->block_k - 1.0) / work->copy_k;
+    const double elem_bytes = (double)tgi_type_bytes(p->type);
+    const double steps_s =
+        elem_bytes < 4.0 ? f->direct_steps_s[1] : f->direct_steps_s[0] * elem_bytes / 4.0;
     const double latency_s = f->direct_block_s + work->tile_count * (f->direct_row_s + element_s) +
-                             waits * f->direct_steps_s[tgi_type_bytes(p->type) < 4] +
+                             waits * steps_s +
                              (work->part_count - 1.0) * f->direct_lane_s[is_across];
     /* Further blocks of a multiprocessor wait at the same time, but share its instructions. */
     const double further = fmax(0.0, work->block_count / gpu->sm_count - 1.0);

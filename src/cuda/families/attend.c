@@ -15,6 +15,8 @@ typedef long long ll; /* for printf */
 #define BLOCKS_MAX INT32_MAX
 #define THIN_QUERIES 32 /* queries that share keys, to which rows of fewer queries fit better */
 #define WARP_QUERIES 16
+#define KEPT_KEYS_MOST                                                                             \
+    4096              /* keeps bytes of kept keys within 32 bits, and is over each chip's limit */
 #define PART_KEYS 512 /* least keys of a block's part, in rows whose warps do not split keys */
 
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
@@ -99,7 +101,7 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
         row->kind == TGI_ATTENTION_LIGHT
             ? tgi_attend_light_bytes(row->head_size, row->warps, count_sharers(row),
                                      (int32_t)choice->split_count, row->keys,
-                                     (int32_t)choice->part_keys)
+                                     (int32_t)least_of(choice->part_keys, KEPT_KEYS_MOST))
             : count_own_bytes(row) * choice->split_count;
     choice->is_resident = blocks * choice->part_count * choice->cluster_count <=
                           sm_count * (row->kind == TGI_ATTENTION_LIGHT ? row->resident_blocks : 1);

@@ -172,8 +172,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
         status = launch_rows(queue, call, 0, source, &prepared->tile);
     if (status || whole_rows == 0)
         return status;
-    const tgi_call rest = tgi_gemm_find_part_call(call, 0, is_transposed ? 0 : whole_rows,
-                                                  is_transposed ? whole_rows : 0);
+    const tgi_call rest = tgi_gemm_find_part_call(call, 0, whole_rows, 0);
     return launch_rows(queue, &rest, whole_rows, source, &prepared->rest);
 }
 
