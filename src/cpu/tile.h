@@ -32,7 +32,7 @@ typedef struct tgi_tile {
     int is_plain;    /* alpha is 1, beta 0, is_streamed 0, and there is no bias or activation */
     int is_d_far;    /* D is prefetched while the sums are formed, because it is too large for L1 */
     int is_streamed; /* D is written by non-temporal stores; its rows are aligned to vectors */
-    /* Narrow tiles have no bias and no activation. The bias is that of the first row and column, or NULL. */
+    /* Narrow tiles have neither. The bias is that of the first row and column, or NULL. */
     const void *bias;
     int is_bias_by_row;
     tg_activation activation;

@@ -67,8 +67,9 @@ void tgi_mma_pad(const tgi_kernel *kernel, tgi_mma_access operand[2])
     tgi_operand_pad(&operand[1].packed, kernel->tile_depth);
 }
 
-/* Returns the first rows of D, those whose tiles fill whole rounds of the multiprocessors. Returns 0
- * if there are none or all do, and for batches and batch-invariant problems, which have one launch. */
+/* Returns the first rows of D, those whose tiles fill whole rounds of the multiprocessors. Returns
+ * 0 if there are none or all do, and for batches and batch-invariant problems: these have one
+ * launch. */
 static int64_t find_whole_rows(const tgi_machine *machine, const tgi_kernel *kernel,
                                const tgi_problem *p, int blocks_per_sm)
 {
