@@ -1,13 +1,13 @@
 #include "operand_ring.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { set_capacity = 65536 };
 static const uint64_t operand_seed = 20240229;
-static const int64_t device_alignment = 256;          /* bytes, for operands on a GPU */
-static const int64_t image_bytes = (int64_t)64 << 20; /* copied to a GPU at once */
+static const int64_t device_alignment = 256; /* bytes, for operands on a GPU */
 
 int64_t cli_count_uncached_sets(const tg_context *context, double set_bytes)
 {
@@ -38,32 +38,36 @@ static tg_problem move_problem(const cli_operand_ring *ring, char *base,
     return moved;
 }
 
-/* Copies host set 0 to every set of the device, several small sets at once. */
-static int fill_device(cli_operand_ring *ring, const int64_t offsets[TGI_OPERAND_COUNT],
+/* Copies set 0 of the device to the other sets: what is there doubles with each copy. */
+static int repeat_set(const cli_operand_ring *ring, int64_t set_bytes)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    int (*copy)(uint64_t to, uint64_t from, size_t bytes) = NULL;
+    if (library)
+        *(void **)&copy = dlsym(library, "cuMemcpyDtoD_v2");
+    if (!copy || tg_activate_device(ring->context) != TG_STATUS_OK)
+        return 0;
+    const uint64_t first = (uint64_t)(uintptr_t)ring->device;
+    int error = 0;
+    for (int64_t done = 1; done < ring->set_count && !error; done *= 2) {
+        const int64_t rest = ring->set_count - done, count = rest < done ? rest : done;
+        error = copy(first + (uint64_t)(done * set_bytes), first, (size_t)(count * set_bytes));
+    }
+    return !error && tg_synchronize(ring->context, NULL) == TG_STATUS_OK;
+}
+
+/* Copies host set 0 to every set of the device. */
+static int fill_device(const cli_operand_ring *ring, const int64_t offsets[TGI_OPERAND_COUNT],
                        int64_t set_bytes)
 {
-    int64_t copied_sets = image_bytes / set_bytes;
-    copied_sets = copied_sets < 1                 ? 1
-                  : copied_sets > ring->set_count ? ring->set_count
-                                                  : copied_sets;
-    char *image = malloc((size_t)(copied_sets * set_bytes));
-    if (!image)
-        return 0;
-    for (int64_t set = 0; set < copied_sets; set++) {
-        for (int i = 0; i < TGI_OPERAND_COUNT; i++) {
-            if (ring->operands[0].allocation[i])
-                memcpy(image + set * set_bytes + offsets[i], ring->operands[0].allocation[i],
-                       (size_t)ring->operands[0].size_bytes[i]);
-        }
-    }
     tg_status status = TG_STATUS_OK;
-    for (int64_t set = 0; set < ring->set_count && status == TG_STATUS_OK; set += copied_sets) {
-        int64_t rest = ring->set_count - set;
-        status = tg_copy_to_device(ring->context, ring->device + set * set_bytes, image,
-                                   (rest < copied_sets ? rest : copied_sets) * set_bytes);
+    for (int i = 0; i < TGI_OPERAND_COUNT && status == TG_STATUS_OK; i++) {
+        const check_operands *host = &ring->operands[0];
+        if (host->allocation[i])
+            status = tg_copy_to_device(ring->context, ring->device + offsets[i],
+                                       host->allocation[i], host->size_bytes[i]);
     }
-    free(image);
-    return status == TG_STATUS_OK;
+    return status == TG_STATUS_OK && (ring->set_count == 1 || repeat_set(ring, set_bytes));
 }
 
 /* Makes the sets of a GPU: equal contents at different places of one allocation. */

@@ -20,8 +20,8 @@ elseif(NOT TG_CUDA_ARCHITECTURES STREQUAL "")
     math(EXPR TG_CUDA_VERSION "1000 * ${CMAKE_MATCH_1} + 10 * ${CMAKE_MATCH_2}")
 endif()
 
-# Sets `options` to the -gencode options, and `names` to the architectures that errors list, for a
-# source of the range `range`: "80-89" is both ends and what lies between, "75-" has no end, "90a"
+# Sets `options` to the -gencode options, and `names` to the architectures of the code, for a source
+# of the range `range`: "80-89" is both ends and what lies between, "75-" has no end, "90a"
 # is that architecture alone. "75+" is machine code for chips of that major version, and its PTX for
 # later ones, whose driver compiles it if a row of such a source is named: they have better ones.
 # Machine code runs on later chips of its major version, so that an architecture has none of a
@@ -50,6 +50,7 @@ function(tg_choose_architectures range options names)
         if(is_first AND (chip STREQUAL "ptx" OR
                          (chip VERSION_GREATER first AND NOT major STREQUAL first_major)))
             list(APPEND chosen -gencode=arch=compute_${first},code=compute_${first})
+            list(APPEND found compute_${first})
             break()
         elseif(chip STREQUAL "ptx")
             if(is_range AND last STREQUAL "")
@@ -76,10 +77,10 @@ endfunction()
 
 # tg_add_device_images(target image_source entry...): an entry is a source under the current folder
 # and the range of architectures that it is compiled for, "kernels/dmma/dmma.cu:80-"; without one
-# it is "75-". image_source, a source of `target`, embeds the images and reads from images.def for
-# which instruction sets of isa.def the build has code. The compiler's report on each image lies
-# beside it as NAME.txt. The images are a target of their own, so that they compile at the same time
-# as host objects.
+# it is "75-". image_source, a source of `target`, embeds the images and reads from images.def which
+# code each has, and for which instruction sets of isa.def the build has code. The compiler's report
+# on each image lies beside it as NAME.txt. The images are a target of their own, so that they
+# compile at the same time as host objects.
 function(tg_add_device_images target image_source)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/images")
     file(MAKE_DIRECTORY "${folder}")
@@ -100,7 +101,8 @@ function(tg_add_device_images target image_source)
         endif()
         get_filename_component(name "${source}" NAME_WE)
         set(image "${folder}/${name}.fatbin")
-        tg_choose_architectures("${range}" options unused)
+        tg_choose_architectures("${range}" options codes)
+        string(JOIN " " codes ${codes})
         if(options STREQUAL "")
             file(WRITE "${image}" "no image\n")
         else()
@@ -118,7 +120,7 @@ function(tg_add_device_images target image_source)
                 VERBATIM)
         endif()
         list(APPEND images "${image}")
-        string(APPEND table "TGI_IMAGE(${name}, \"${image}\")\n")
+        string(APPEND table "TGI_IMAGE(${name}, \"${image}\", \"${codes}\")\n")
     endforeach()
     string(APPEND table "#endif\n#ifdef TGI_IMAGE_CODE\n")
     file(STRINGS "${PROJECT_SOURCE_DIR}/src/core/isa.def" isas REGEX "^TGI_ISA\\(cuda,")

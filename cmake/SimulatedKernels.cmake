@@ -24,24 +24,29 @@ if(TG_HAVE_SIM)
     enable_language(CXX)
 endif()
 
-set(TG_SIM_FLAGS -std=c++17 -x c++ -S -O1 -g1 -fPIC -fvisibility=hidden -ffp-contract=off
+set(TG_SIM_FLAGS -std=c++17 -x c++ -S -Os -g1 -fPIC -fvisibility=hidden -ffp-contract=off
     -fsanitize=thread -fno-builtin -fno-exceptions -fno-rtti -fno-threadsafe-statics
-    -fno-optimize-sibling-calls -Wall -Wextra ${TG_WERROR} -Wno-unknown-pragmas
+    -fno-optimize-sibling-calls -fno-strict-aliasing -fno-ipa-icf -fno-crossjumping
+    -fno-tree-tail-merge -Wall -Wextra ${TG_WERROR} -Wno-unknown-pragmas
     -Wno-unused-parameter)
 
 # tg_add_simulated_kernels(kind object source include_folder...): a command that makes `object` of a
-# kernel source; the folders come before src/ and include/. `kind` is LADDER, whose additions and
-# multiplications of FP32 are counted, or PRODUCTION.
+# kernel source; the folders come before src/ and include/. An argument -DNAME is a definition.
+# `kind` is LADDER, whose additions and multiplications of FP32 are counted, or PRODUCTION.
 function(tg_add_simulated_kernels kind object source)
     set(sim "${PROJECT_SOURCE_DIR}/src/sim")
     # Kernels include cuda_runtime.h, for which cuda_on_host.h stands.
     set(headers "${PROJECT_BINARY_DIR}/simulated_headers")
     file(CONFIGURE OUTPUT "${headers}/cuda_runtime.h" CONTENT "")
     set(folders ${ARGN} "${headers}" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+    set(definitions ${folders})
+    list(FILTER definitions INCLUDE REGEX "^-D")
+    list(FILTER folders EXCLUDE REGEX "^-D")
     list(TRANSFORM folders PREPEND "-I")
-    set(flags ${TG_SIM_FLAGS})
+    set(flags ${TG_SIM_FLAGS} ${definitions})
     if(kind STREQUAL PRODUCTION)
-        list(APPEND flags -DTGI_SIM_PLAIN -Wno-unused-function -Wno-maybe-uninitialized)
+        list(APPEND flags -DTGI_SIM_PLAIN -Wno-unused-function -Wno-maybe-uninitialized
+             -Wno-sign-compare)
     endif()
     add_custom_command(OUTPUT "${object}"
         COMMAND "${CMAKE_CXX_COMPILER}" ${flags} -include "${sim}/cuda_on_host.h" ${folders}

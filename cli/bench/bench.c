@@ -25,6 +25,8 @@ enum option_key {
     key_batch_invariant,
     key_sustained,
     key_graph,
+    key_turns,
+    key_brief,
     key_type
 };
 
@@ -83,6 +85,13 @@ static const struct argp_option option_list[] = {
      "that of the planner's choice (default: none)",
      0},
     {"graph", key_graph, NULL, 0, "Time calls on a GPU as CUDA graphs, without the host's work", 0},
+    {"turns", key_turns, "FILE", 0,
+     "Run on the GPU in turn with other benches that name FILE, and prepare operands beside them",
+     0},
+    {"brief", key_brief, NULL, 0,
+     "Take the samples alone: no peak, no time of planning, no clocks, no pauses on a GPU, and a "
+     "check of fewer elements of D",
+     0},
     {"hot", key_hot, NULL, 0, "Use the same operands for every call; the default", 0},
     {"cold", key_cold, NULL, 0,
      "Rotate operands over twice the last-level cache, so that each call reads from memory", 0},
@@ -194,6 +203,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         break;
     case key_graph:
         options->is_graph = 1;
+        break;
+    case key_turns:
+        exit_code = cli_open_turns(arg);
+        break;
+    case key_brief:
+        options->is_brief = 1;
         break;
     case key_within:
         is_right = cli_parse_double("--within", arg, 1.0, 1e9, &options->within);

@@ -58,6 +58,7 @@ typedef struct bench_options {
     int round_count;
     int is_cold;
     int is_graph;     /* the calls of a sample on a GPU are one CUDA graph */
+    int is_brief;     /* samples alone, with a short check of D */
     int is_on_gpu;    /* filled by cli_open_bench_peers */
     int is_simulated; /* filled by cli_hold_context: counts stand in the place of times */
     int refused_code; /* cli_exit of the option that was refused */
@@ -68,6 +69,12 @@ typedef struct bench_options {
 
 /* An attention with its operands. */
 typedef struct bench_attention bench_attention;
+
+/* A captured graph of `call_count` calls on the same operands; NULL and 0 while there is none. */
+typedef struct bench_graph {
+    void *graph, *instance;
+    int64_t call_count;
+} bench_graph;
 
 typedef struct bench_contender {
     char name[BENCH_NAME_CAPACITY];
@@ -81,6 +88,7 @@ typedef struct bench_contender {
     tg_plan *pass;                     /* plan of the second pass of "unfused", or NULL */
     bench_attention *attention;        /* in the place of a plan, or NULL */
     peer_call call;                    /* call of a peer */
+    bench_graph graph;                 /* owned; kept from sample to sample */
     char skip_reason[PEER_TEXT_BYTES]; /* why it was not measured; "" if it was */
 
     int64_t repeat_count; /* calls in one sample */
@@ -176,11 +184,26 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
                        cli_progress *progress);
 
 /* Run a contender once; open the driver's graphs, or return 0 if it has none; return the seconds a
- * call over about `repeat_count` calls, or a negative number if one failed (bench_sample.c). */
+ * call over about `repeat_count` calls, or a negative number if one failed; free the contender's
+ * graph (bench_sample.c). */
 tg_status cli_run_contender(const bench_contender *contender, const tg_buffers *buffers);
 int cli_open_graphs(const tg_context *context);
-double cli_time_sample(const bench_contender *contender, cli_operand_ring *ring,
-                       int64_t repeat_count, int is_graph);
+double cli_time_sample(bench_contender *contender, cli_operand_ring *ring, int64_t repeat_count,
+                       int is_graph);
+void cli_free_graph(bench_graph *kept);
+
+/* Measure what a call costs beside the product: planning, tg_multiply in one call; and the peak of
+ * the device, once a run (bench_costs.c). Return a cli_exit. */
+int cli_measure_planning(tg_context *context, bench_result *result);
+int cli_measure_one_shot(tg_context *context, bench_result *result, cli_operand_ring *ring);
+int cli_find_peak(const tg_context *context, tg_type type, bench_result *result);
+
+/* Open the file of --turns; take and end a turn at the GPU, which do nothing without such a file
+ * (bench_turns.c). cli_open_turns returns a cli_exit. */
+int cli_open_turns(const char *path);
+int cli_has_turns(void);
+void cli_take_turn(void);
+void cli_end_turn(void);
 
 /* Measures the host time of the planner's choice on a GPU, where its calls are short
  * (bench_host_time.c). Returns a cli_exit. */

@@ -2,7 +2,6 @@
  * Chooses the contenders of a shape: the kernels asked for, then the peers, each prepared once.
  */
 #include "bench/bench.h"
-
 #include "files/matrix_memory.h"
 
 #include <math.h>
@@ -384,6 +383,7 @@ void cli_free_contenders(bench_result *result)
 {
     for (int i = 0; i < result->contender_count; i++) {
         bench_contender *contender = &result->contenders[i];
+        cli_free_graph(&contender->graph);
         if (contender->is_peer)
             cli_release_peer_call(&contender->call);
         tg_destroy_plan(contender->plan);

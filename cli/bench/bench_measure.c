@@ -10,8 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { round_minimum = 3, one_shot_samples = 9, cached_plans = 1000 };
-static const double compare_flop_limit = 3e7;
+enum { round_minimum = 3 };
+/* Multiply-adds of the check of D: of all elements where they suffice, else of samples. */
+static const double compare_flop_limit = 3e7, brief_flop_limit = 1e6;
 /* A call this long needs no untimed call before it: waking threads costs it nothing. */
 static const double long_call_s = 0.1;
 
@@ -52,10 +53,12 @@ static int run_first(bench_contender *contender, const cli_operand_ring *ring)
 }
 
 /* Judges what run_first left in D. Returns a cli_exit. */
-static int verify_contender(bench_contender *contender, const cli_operand_ring *ring)
+static int verify_contender(const bench_options *options, bench_contender *contender,
+                            const cli_operand_ring *ring)
 {
     check_result result;
-    if (!check_compare(&ring->host, compare_flop_limit, &result)) {
+    if (options->is_brief ? !check_compare_crossings(&ring->host, brief_flop_limit, &result)
+                          : !check_compare(&ring->host, compare_flop_limit, &result)) {
         cli_print_error("out of memory to verify %s", contender->name);
         return CLI_EXIT_WRONG;
     }
@@ -90,11 +93,13 @@ static int calibrate(const bench_options *options, bench_contender *contender,
 }
 
 /* Waits until the threads of the previous contender stop spinning. Those of libgomp spin for some
- * milliseconds after a parallel region, OpenBLAS's own for 2^26 clocks. */
-static void pause_before(const bench_result *result)
+ * milliseconds after a parallel region, OpenBLAS's own for 2^26 clocks. On a GPU no threads spin,
+ * and only its clock recovers. */
+static void pause_before(const bench_options *options, const bench_result *result)
 {
     const struct timespec rest = {.tv_nsec = result->thread_count > 1 ? 30000000 : 2000000};
-    nanosleep(&rest, NULL);
+    if (!cli_has_turns() && (!options->is_brief || !result->bus[0]))
+        nanosleep(&rest, NULL);
 }
 
 static int compare_doubles(const void *left, const void *right)
@@ -126,95 +131,10 @@ static void summarize(bench_contender *contender, double flop_count)
     contender->gflop_per_s = flop_count / contender->median_s * 1e-9;
 }
 
-/* Measures the first plan of a shape, and each later one. */
-static int measure_plan(tg_context *context, bench_result *result)
-{
-    tg_plan *plan = NULL;
-    double start_s = cli_read_clock();
-    tg_status status = tg_create_plan(context, &result->shape->problem, NULL, &plan);
-    result->plan_first_us = (cli_read_clock() - start_s) * 1e6;
-    tg_destroy_plan(plan);
-    start_s = cli_read_clock();
-    for (int i = 0; i < cached_plans && status == TG_STATUS_OK; i++) {
-        status = tg_create_plan(context, &result->shape->problem, NULL, &plan);
-        tg_destroy_plan(plan);
-    }
-    result->plan_cached_us = (cli_read_clock() - start_s) * 1e6 / cached_plans;
-    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
-}
-
-typedef struct one_shot_run {
-    tg_context *context;
-    cli_operand_ring *ring;
-} one_shot_run;
-
-static tg_status multiply_next(void *state, int64_t index)
-{
-    const one_shot_run *run = state;
-    (void)index;
-    const int64_t set = run->ring->next;
-    cli_next_buffers(run->ring);
-    return tg_multiply(run->context, &run->ring->problems[set]);
-}
-
-/* Measures tg_multiply with validation and plan lookup, if a call is so short that they matter.
- * Returns a cli_exit. */
-static int measure_one_shot(tg_context *context, bench_result *result, cli_operand_ring *ring)
-{
-    if (result->planned < 0)
-        return CLI_EXIT_OK;
-    const bench_contender *planned = &result->contenders[result->planned];
-    if (planned->median_s > long_call_s)
-        return CLI_EXIT_OK;
-    one_shot_run run = {context, ring};
-    double samples_s[one_shot_samples];
-    pause_before(result);
-    for (int sample = 0; sample < one_shot_samples; sample++) {
-        tg_status status = tg_time_calls(context, multiply_next, &run, planned->repeat_count, NULL,
-                                         &samples_s[sample]);
-        if (status != TG_STATUS_OK)
-            return cli_report_status(status);
-        samples_s[sample] /= (double)planned->repeat_count;
-    }
-    qsort(samples_s, one_shot_samples, sizeof samples_s[0], compare_doubles);
-    result->one_shot_median_s = samples_s[one_shot_samples / 2];
-    return CLI_EXIT_OK;
-}
-
-/* Finds the peak of a type and thread count, measured once a run. Returns a cli_exit. */
-static int find_peak(const tg_context *context, tg_type type, int thread_count, double *flop_per_s)
-{
-    static struct {
-        tg_type type;
-        int thread_count;
-        double flop_per_s;
-    } known[BENCH_TYPE_CAPACITY * BENCH_THREADS_CAPACITY];
-    static int known_count;
-    for (int i = 0; i < known_count; i++) {
-        if (known[i].type == type && known[i].thread_count == thread_count) {
-            *flop_per_s = known[i].flop_per_s;
-            return CLI_EXIT_OK;
-        }
-    }
-    tg_status status = tg_measure_peak(context, type, thread_count, flop_per_s);
-    if (status == TG_STATUS_UNSUPPORTED) { /* no peak of that type: the run goes on without it */
-        *flop_per_s = 0.0;
-        return CLI_EXIT_OK;
-    }
-    if (status != TG_STATUS_OK)
-        return cli_report_status(status);
-    if (known_count < (int)(sizeof known / sizeof known[0])) {
-        known[known_count].type = type;
-        known[known_count].thread_count = thread_count;
-        known[known_count++].flop_per_s = *flop_per_s;
-    }
-    return CLI_EXIT_OK;
-}
-
 static void choose_best(bench_result *result)
 {
-    result->best_kernel = result->best_peer = result->baseline = result->planned = -1;
-    result->naive = -1;
+    result->best_kernel = result->best_peer = result->baseline = result->planned = result->naive =
+        -1;
     for (int i = 0; i < result->contender_count; i++) {
         const bench_contender *contender = &result->contenders[i];
         if (contender->sample_count == 0)
@@ -236,7 +156,7 @@ static void choose_best(bench_result *result)
                                      result->contenders[result->best_kernel].median_s;
 }
 
-/* Makes the first runs: verifies, warms up, calibrates. */
+/* Verifies, warms up, calibrates. */
 static int prepare_contenders(const bench_options *options, bench_result *result,
                               cli_operand_ring *ring)
 {
@@ -244,23 +164,29 @@ static int prepare_contenders(const bench_options *options, bench_result *result
         bench_contender *contender = &result->contenders[i];
         if (contender->skip_reason[0])
             continue;
+        cli_take_turn();
         int is_run = run_first(contender, ring);
-        if (is_run && verify_contender(contender, ring) != CLI_EXIT_OK)
+        cli_end_turn();
+        if (is_run && verify_contender(options, contender, ring) != CLI_EXIT_OK)
             return CLI_EXIT_WRONG;
-        if (!is_run || !calibrate(options, contender, ring)) {
+        cli_take_turn();
+        is_run = is_run && calibrate(options, contender, ring);
+        cli_end_turn();
+        if (!is_run) {
             if (report_failed_call(result, contender) != CLI_EXIT_OK)
                 return CLI_EXIT_WRONG;
             continue;
         }
-        pause_before(result);
+        pause_before(options, result);
     }
     return CLI_EXIT_OK;
 }
 
-/* Reads the GPU right after a sample, while its clock is still that of the work. */
-static void note_gpu_state(const bench_result *result, bench_contender *contender)
+/* Reads the GPU right after a sample, while its clock is still that of the work. Benches that wait
+ * for each other read it after the last sample alone, since it takes as long as many calls. */
+static void note_gpu_state(const bench_result *result, bench_contender *contender, int is_last)
 {
-    if (!result->bus[0] || contender->is_on_host)
+    if (!result->bus[0] || contender->is_on_host || (cli_has_turns() && !is_last))
         return;
     const cli_gpu_state state = cli_read_gpu_state(result->bus);
     if (!state.is_known)
@@ -281,13 +207,13 @@ static int take_samples(const bench_options *options, bench_result *result, cli_
             if (contender->skip_reason[0] || (contender->sample_count >= round_minimum &&
                                               contender->spent_s > options->max_time_s))
                 continue;
-            pause_before(result);
+            pause_before(options, result);
             double sample_s = 0.0;
-            if (contender->call_s < long_call_s)
-                sample_s = cli_time_sample(contender, ring, 1, options->is_graph);
+            if (contender->call_s < long_call_s && !options->is_graph)
+                sample_s = cli_time_sample(contender, ring, 1, 0);
+            const int64_t count = contender->repeat_count;
             if (sample_s >= 0.0)
-                sample_s =
-                    cli_time_sample(contender, ring, contender->repeat_count, options->is_graph);
+                sample_s = cli_time_sample(contender, ring, count, options->is_graph);
             if (sample_s < 0.0) {
                 if (report_failed_call(result, contender) != CLI_EXIT_OK)
                     return CLI_EXIT_WRONG;
@@ -295,7 +221,8 @@ static int take_samples(const bench_options *options, bench_result *result, cli_
             }
             contender->samples_s[contender->sample_count++] = sample_s;
             contender->spent_s += sample_s * (double)contender->repeat_count;
-            note_gpu_state(result, contender);
+            if (!options->is_brief)
+                note_gpu_state(result, contender, round + 1 == options->round_count);
         }
     }
     for (int i = 0; i < result->contender_count; i++) {
@@ -305,9 +232,8 @@ static int take_samples(const bench_options *options, bench_result *result, cli_
     return CLI_EXIT_OK;
 }
 
-/* Makes back-to-back calls for --sustained seconds. They run at the clock that the power limit
- * leaves, whereas samples with pauses between them find a cool chip. The first run of that length
- * is left out. */
+/* Makes back-to-back calls for --sustained seconds, at the clock that the power limit leaves; short
+ * samples find a cool chip. The first run of that length is left out. */
 static int measure_sustained(const bench_options *options, bench_result *result,
                              cli_operand_ring *ring)
 {
@@ -331,8 +257,7 @@ static int measure_attention(const bench_options *options, tg_context *context,
 {
     int exit_code = cli_make_attention_contender(context, result);
     if (exit_code == CLI_EXIT_OK)
-        exit_code = find_peak(context, result->shape->attention.type, result->thread_count,
-                              &result->peak_flop_per_s);
+        exit_code = cli_find_peak(context, result->shape->attention.type, result);
     if (exit_code == CLI_EXIT_OK && !result->contenders[0].skip_reason[0] &&
         !calibrate(options, &result->contenders[0], NULL))
         exit_code = report_failed_call(result, &result->contenders[0]);
@@ -352,13 +277,12 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
     const tg_problem *problem = &result->shape->problem;
     result->flop_count = 2.0 * (double)problem->batch_count * (double)problem->d.row_count *
                          (double)problem->d.col_count * (double)cli_get_depth(problem);
-    int exit_code = measure_plan(context, result);
+    int exit_code = options->is_brief ? CLI_EXIT_OK : cli_measure_planning(context, result);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
     exit_code = cli_make_contenders(options, context, result);
-    if (exit_code == CLI_EXIT_OK && problem->precision != TG_PRECISION_TF32)
-        exit_code =
-            find_peak(context, problem->a.type, result->thread_count, &result->peak_flop_per_s);
+    if (exit_code == CLI_EXIT_OK && problem->precision != TG_PRECISION_TF32 && !options->is_brief)
+        exit_code = cli_find_peak(context, problem->a.type, result);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
 
@@ -376,15 +300,20 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
         } else {
             exit_code = prepare_contenders(options, result, &ring);
         }
+        cli_take_turn();
         if (exit_code == CLI_EXIT_OK)
             exit_code = take_samples(options, result, &ring, progress);
+        cli_end_turn();
         if (exit_code == CLI_EXIT_OK && options->sustained_time_s > 0.0)
             exit_code = measure_sustained(options, result, &ring);
     }
     choose_best(result);
-    if (exit_code == CLI_EXIT_OK && ring.set_count > 0)
-        exit_code = measure_one_shot(context, result, &ring);
-    if (exit_code == CLI_EXIT_OK && ring.set_count > 0)
+    const int has_host_work = ring.set_count > 0 && !options->is_brief && !options->is_graph;
+    if (exit_code == CLI_EXIT_OK && has_host_work) {
+        pause_before(options, result);
+        exit_code = cli_measure_one_shot(context, result, &ring);
+    }
+    if (exit_code == CLI_EXIT_OK && has_host_work)
         exit_code = cli_measure_host_time(context, result, &ring);
     cli_free_ring(&ring);
     return exit_code;

@@ -57,10 +57,9 @@ int cli_open_graphs(const tg_context *context)
 
 /* The calls of one contender. */
 typedef struct timed_run {
-    const bench_contender *contender;
+    bench_contender *contender;
     cli_operand_ring *ring;
     void *stream;
-    void *instance; /* the graph that is launched */
 } timed_run;
 
 tg_status cli_run_contender(const bench_contender *contender, const tg_buffers *buffers)
@@ -88,57 +87,71 @@ static tg_status launch_graph(void *state, int64_t index)
 {
     const timed_run *run = state;
     (void)index;
-    return driver.launch(run->instance, run->stream) == 0 ? TG_STATUS_OK : TG_STATUS_DEVICE_FAILURE;
+    return driver.launch(run->contender->graph.instance, run->stream) == 0
+               ? TG_STATUS_OK
+               : TG_STATUS_DEVICE_FAILURE;
 }
 
-/* Captures `count` calls in a graph. Returns 0 if it fails, as a call does that waits for the
- * GPU. */
-static int capture(timed_run *run, int64_t count, void **graph)
+void cli_free_graph(bench_graph *kept)
 {
+    if (kept->instance)
+        driver.destroy_instance(kept->instance);
+    if (kept->graph)
+        driver.destroy_graph(kept->graph);
+    *kept = (bench_graph){NULL, NULL, 0};
+}
+
+/* Captures `count` calls in the contender's graph. Returns 0 if it fails, as a call does that waits
+ * for the GPU. */
+static int capture(timed_run *run, int64_t count)
+{
+    bench_graph *kept = &run->contender->graph;
     tg_status status = TG_STATUS_OK;
     if (driver.begin_capture(run->stream, capture_relaxed) != 0)
         return 0;
     for (int64_t i = 0; i < count && status == TG_STATUS_OK; i++)
         status = run_next(run, i);
-    return driver.end_capture(run->stream, graph) == 0 && status == TG_STATUS_OK && *graph &&
-           driver.instantiate(&run->instance, *graph, 0) == 0;
+    if (driver.end_capture(run->stream, &kept->graph) != 0 || status != TG_STATUS_OK ||
+        !kept->graph || driver.instantiate(&kept->instance, kept->graph, 0) != 0)
+        return 0;
+    kept->call_count = count;
+    return 1;
 }
 
 /* Sets *elapsed_s to the seconds of `launch_count` launches of a graph of `call_count` calls. A
- * first launch puts the graph on the GPU. */
+ * launch ahead of them puts the graph on the GPU and warms the caches. With one set of operands the
+ * graph serves later samples too. */
 static tg_status time_graph(timed_run *run, int64_t call_count, int64_t launch_count,
                             double *elapsed_s)
 {
+    bench_graph *kept = &run->contender->graph;
     const tg_context *context = run->contender->context;
-    void *graph = NULL;
     tg_status status = tg_activate_device(context);
-    if (status == TG_STATUS_OK && !capture(run, call_count, &graph))
+    if (kept->call_count != call_count || (run->ring && run->ring->set_count > 1))
+        cli_free_graph(kept);
+    if (status == TG_STATUS_OK && !kept->instance && !capture(run, call_count))
         status = TG_STATUS_DEVICE_FAILURE;
     if (status == TG_STATUS_OK)
         status = tg_time_calls(context, launch_graph, run, 1, run->stream, elapsed_s);
     if (status == TG_STATUS_OK)
         status = tg_time_calls(context, launch_graph, run, launch_count, run->stream, elapsed_s);
-    if (run->instance)
-        driver.destroy_instance(run->instance);
-    if (graph)
-        driver.destroy_graph(graph);
     return status;
 }
 
-double cli_time_sample(const bench_contender *contender, cli_operand_ring *ring,
-                       int64_t repeat_count, int is_graph)
+double cli_time_sample(bench_contender *contender, cli_operand_ring *ring, int64_t repeat_count,
+                       int is_graph)
 {
     double elapsed_s = 0.0;
     tg_status status;
     if (is_graph && !contender->is_on_host) {
-        timed_run run = {contender, ring, driver.stream, NULL};
+        timed_run run = {contender, ring, driver.stream};
         const int64_t calls =
             repeat_count < graph_call_capacity ? repeat_count : graph_call_capacity;
         const int64_t launches = (repeat_count + calls - 1) / calls;
         status = time_graph(&run, calls, launches, &elapsed_s);
         repeat_count = calls * launches;
     } else {
-        timed_run run = {contender, ring, NULL, NULL};
+        timed_run run = {contender, ring, NULL};
         status = tg_time_calls(contender->context, run_next, &run, repeat_count, NULL, &elapsed_s);
     }
     return status == TG_STATUS_OK ? fmax(elapsed_s, clock_step_s) / (double)repeat_count : -1.0;

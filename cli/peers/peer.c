@@ -103,7 +103,6 @@ static cli_peer peers[] = {
         .explain_unsupported = cli_explain_cublas,
         .prepare = cli_prepare_cublas,
         .run = cli_run_cublas,
-        .release = cli_release_cublas,
     },
     {
         .name = "cublas_lt",

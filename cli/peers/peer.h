@@ -65,7 +65,8 @@ struct cli_peer {
     /* Returns NULL, or why the peer cannot compute `gemm`, in static storage. */
     const char *(*explain_unsupported)(const peer_gemm *gemm);
     /* Prepare, run and release one gemm; `state` belongs to the peer, `operands` are those of the
-     * gemm, A and B swapped where it says so. Return 0 on failure. */
+     * gemm, A and B swapped where it says so. Return 0 on failure. Without `release` a state serves
+     * the process. */
     int (*prepare)(const cli_peer *peer, const peer_gemm *gemm, void **state);
     int (*run)(const cli_peer *peer, const peer_gemm *gemm, void *state,
                const tg_buffers *operands);
@@ -163,7 +164,6 @@ int cli_run_cublas(const cli_peer *peer, const peer_gemm *gemm, void *state,
                    const tg_buffers *operands);
 int cli_run_cublas_lt(const cli_peer *peer, const peer_gemm *gemm, void *state,
                       const tg_buffers *operands);
-void cli_release_cublas(void *state);
 void cli_release_cublas_lt(void *state);
 
 #endif /* TG_CLI_PEER_H */

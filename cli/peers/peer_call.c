@@ -142,7 +142,7 @@ int cli_run_peer_call(const peer_call *call, const tg_buffers *buffers)
 
 void cli_release_peer_call(peer_call *call)
 {
-    if (call->state)
+    if (call->state && call->peer->release)
         call->peer->release(call->state);
     call->state = NULL;
 }

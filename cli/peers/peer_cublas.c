@@ -16,7 +16,6 @@ enum { data_fp32 = 0, data_fp64 = 1, data_fp16 = 2, data_bf16 = 14 };
 
 typedef struct cublas {
     int (*create)(void **handle);
-    int (*destroy)(void *handle);
     int (*get_version)(void *handle, int *version);
     int (*set_stream)(void *handle, void *stream);
     int (*sgemm)(void *handle, int op_a, int op_b, int m, int n, int k, const float *alpha,
@@ -39,15 +38,14 @@ int cli_bind_cublas(cli_peer *peer)
 {
     void *handle = peer->handle;
     *(void **)&library.create = dlsym(handle, "cublasCreate_v2");
-    *(void **)&library.destroy = dlsym(handle, "cublasDestroy_v2");
     *(void **)&library.get_version = dlsym(handle, "cublasGetVersion_v2");
     *(void **)&library.set_stream = dlsym(handle, "cublasSetStream_v2");
     *(void **)&library.sgemm = dlsym(handle, "cublasSgemm_v2");
     *(void **)&library.dgemm = dlsym(handle, "cublasDgemm_v2");
     *(void **)&library.gemm_ex = dlsym(handle, "cublasGemmEx");
     *(void **)&library.gemm_batch = dlsym(handle, "cublasGemmStridedBatchedEx");
-    if (!library.create || !library.destroy || !library.get_version || !library.set_stream ||
-        !library.sgemm || !library.dgemm || !library.gemm_ex || !library.gemm_batch) {
+    if (!library.create || !library.get_version || !library.set_stream || !library.sgemm ||
+        !library.dgemm || !library.gemm_ex || !library.gemm_batch) {
         snprintf(peer->reason, sizeof peer->reason, "the library lacks a function of cuBLAS: %s",
                  peer->remedy);
         return 0;
@@ -69,11 +67,17 @@ const char *cli_explain_cublas(const peer_gemm *gemm)
     return cli_explain_blas_epilogue(gemm);
 }
 
-/* The state is the cuBLAS handle, made in the context of the device. */
+/* The state is the cuBLAS handle, made once in the context of the device. */
 int cli_prepare_cublas(const cli_peer *peer, const peer_gemm *gemm, void **state)
 {
+    static void *handle;
     (void)gemm;
-    return tg_activate_device(peer->context) == TG_STATUS_OK && library.create(state) == 0;
+    if (tg_activate_device(peer->context) != TG_STATUS_OK)
+        return 0;
+    if (!handle && library.create(&handle) != 0)
+        handle = NULL;
+    *state = handle;
+    return handle != NULL;
 }
 
 static int find_data_type(tg_type type)
@@ -130,9 +134,4 @@ int cli_run_cublas(const cli_peer *peer, const peer_gemm *gemm, void *state,
     return library.gemm_ex(state, op_b, op_a, n, m, k, &alpha, b, type, ldb, a, type, lda, &beta, d,
                            find_data_type(gemm->d_type), ldd, find_compute(gemm),
                            algorithm_default) == 0;
-}
-
-void cli_release_cublas(void *state)
-{
-    library.destroy(state);
 }

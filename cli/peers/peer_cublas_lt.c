@@ -34,7 +34,6 @@ typedef struct candidate {
 
 typedef struct cublas_lt {
     int (*create)(void **handle);
-    int (*destroy)(void *handle);
     size_t (*get_version)(void);
     int (*make_description)(void **description, int compute, int scale_type);
     int (*set_description)(void *description, int attribute, const void *value, size_t bytes);
@@ -74,7 +73,6 @@ int cli_bind_cublas_lt(cli_peer *peer)
         size_t offset;
     } functions[] = {
         {"cublasLtCreate", offsetof(cublas_lt, create)},
-        {"cublasLtDestroy", offsetof(cublas_lt, destroy)},
         {"cublasLtGetVersion", offsetof(cublas_lt, get_version)},
         {"cublasLtMatmulDescCreate", offsetof(cublas_lt, make_description)},
         {"cublasLtMatmulDescSetAttribute", offsetof(cublas_lt, set_description)},
@@ -207,8 +205,7 @@ static int describe(lt_state *state, const peer_gemm *gemm)
     const storage right = {gemm->is_a_transposed, gemm->lda, gemm->batch_a, batch_count};
     const storage d = {0, gemm->ldd, gemm->batch_d, batch_count};
     const storage c = state->uses_c ? (storage){0, gemm->ldc, gemm->batch_c, batch_count} : d;
-    return library.create(&state->handle) ||
-           library.make_description(&state->description, compute,
+    return library.make_description(&state->description, compute,
                                     state->is_fp64 ? data_fp64 : data_fp32) ||
            library.set_description(state->description, description_op_a, &op_left,
                                    sizeof op_left) ||
@@ -235,6 +232,23 @@ static int propose(lt_state *state)
     return error || state->candidate_count == 0;
 }
 
+/* Fills in the handle and the workspace, which all shapes share: making them takes longer than most
+ * shapes. */
+static int find_shared(lt_state *state)
+{
+    static void *handle, *workspace;
+    if (tg_activate_device(state->context) != TG_STATUS_OK)
+        return 0;
+    if (!handle && library.create(&handle) != 0)
+        handle = NULL;
+    if (!workspace &&
+        tg_allocate_memory(state->context, (int64_t)workspace_bytes, &workspace) != TG_STATUS_OK)
+        workspace = NULL;
+    state->handle = handle;
+    state->workspace = workspace;
+    return handle && workspace;
+}
+
 static int prepare(const cli_peer *peer, const peer_gemm *gemm, int best, void **state)
 {
     lt_state *made = calloc(1, sizeof *made);
@@ -248,9 +262,7 @@ static int prepare(const cli_peer *peer, const peer_gemm *gemm, int best, void *
     made->beta_fp64 = gemm->beta;
     made->beta_fp32 = (float)gemm->beta;
     made->uses_c = gemm->beta != 0.0;
-    if (tg_activate_device(peer->context) != TG_STATUS_OK || describe(made, gemm) ||
-        propose(made) ||
-        tg_allocate_memory(peer->context, (int64_t)workspace_bytes, &made->workspace)) {
+    if (!find_shared(made) || describe(made, gemm) || propose(made)) {
         cli_release_cublas_lt(made);
         return 0;
     }
@@ -331,14 +343,11 @@ void cli_release_cublas_lt(void *state)
 {
     lt_state *made = state;
     void *const layouts[] = {made->layout_d, made->layout_c, made->layout_right, made->layout_left};
-    tg_release_memory(made->context, made->workspace);
     for (int i = 0; i < 4; i++) {
         if (layouts[i])
             library.free_layout(layouts[i]);
     }
     if (made->description)
         library.free_description(made->description);
-    if (made->handle)
-        library.destroy(made->handle);
     free(made);
 }

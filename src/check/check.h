@@ -58,6 +58,10 @@ typedef struct check_result {
  * memory ran out; then is_ok is 0. */
 int check_compare(const tg_problem *problem, double flop_limit, check_result *result);
 
+/* Does the same with other samples: the elements where random rows and columns meet, the corners
+ * among them. These keep to the limit however long a line is, and see less of each line. */
+int check_compare_crossings(const tg_problem *problem, double flop_limit, check_result *result);
+
 /* Verifies D by Freivalds' method: `rounds` random vectors x of +-1 compare D x with alpha A (B x)
  * + beta C x in FP64, with a bound per row of the product of magnitudes. The time is linear in the
  * operands' size. A wrong D passes with probability at most 2^-rounds. Activations other than none

@@ -224,6 +224,23 @@ static void judge(void *state, int64_t row, int64_t col, const check_expected *e
     }
 }
 
+/* Compares the elements where as many random rows and columns meet as `flops` allow. */
+static int compare_crossings(comparison *run, double flops, uint64_t *random)
+{
+    const tg_problem *problem = run->problem;
+    const int64_t m = problem->d.row_count, n = problem->d.col_count;
+    const double each = fmax((double)get_k(problem), 1), side = sqrt(flops / each);
+    const int64_t row_count = check_count_sample(side, 1, m);
+    const int64_t col_count = check_count_sample(flops / (double)row_count, each, n);
+    check_indices rows = {check_sample_indices(m, row_count, random), row_count};
+    check_indices cols = {check_sample_indices(n, col_count, random), col_count};
+    const int is_done = rows.items && cols.items &&
+                        check_visit_reference(problem, run->batch, rows, cols, judge, run);
+    free((void *)rows.items);
+    free((void *)cols.items);
+    return is_done;
+}
+
 /* Compares some whole rows and some whole columns of one batch entry for about `flops`. */
 static int compare_sample(comparison *run, double flops, uint64_t *random)
 {
@@ -243,7 +260,11 @@ static int compare_sample(comparison *run, double flops, uint64_t *random)
     return is_done;
 }
 
-int check_compare(const tg_problem *problem, double flop_limit, check_result *result)
+typedef int compare_sample_fn(comparison *run, double flops, uint64_t *random);
+
+/* Compares D as a whole if flop_limit suffices, else samples of some batch entries. */
+static int compare(const tg_problem *problem, double flop_limit, compare_sample_fn *compare_part,
+                   check_result *result)
 {
     *result = (check_result){.is_ok = 1, .bad_batch = -1, .bad_row = -1, .bad_col = -1};
     comparison run = start_comparison(problem, result);
@@ -264,11 +285,21 @@ int check_compare(const tg_problem *problem, double flop_limit, check_result *re
         is_done = batches != NULL;
         for (int64_t i = 0; is_done && i < sample_count; i++) {
             run.batch = batches[i];
-            is_done = compare_sample(&run, flop_limit / (double)sample_count, &random);
+            is_done = compare_part(&run, flop_limit / (double)sample_count, &random);
         }
         free(batches);
     }
     if (!is_done) /* a verdict that could not be reached is no success */
         result->is_ok = 0;
     return is_done;
+}
+
+int check_compare(const tg_problem *problem, double flop_limit, check_result *result)
+{
+    return compare(problem, flop_limit, compare_sample, result);
+}
+
+int check_compare_crossings(const tg_problem *problem, double flop_limit, check_result *result)
+{
+    return compare(problem, flop_limit, compare_crossings, result);
 }

@@ -89,7 +89,6 @@ void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attentio
             .source = tgi_attention_at(&a->q, tgi_type_bytes(a->type), entry, head, row, 0),
             .outer = a->head_size,
             .inner = count,
-            .padded = count,
             .outer_stride = a->q.element_stride,
             .inner_stride = a->q.row_stride};
         run->kernels->widen(&copy);
@@ -132,7 +131,6 @@ tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
             .source = tgi_attention_at(heads, bytes, from_entry, item->kv_head, from_row, 0),
             .outer = run_rows,
             .inner = size,
-            .padded = size,
             .outer_stride = heads->row_stride,
             .inner_stride = heads->element_stride};
         run->kernels->widen(&copy);
@@ -213,7 +211,6 @@ void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item 
                                    .source = state + c * bytes,
                                    .outer = count,
                                    .inner = a->v_head_size,
-                                   .padded = a->v_head_size,
                                    .outer_stride = 1,
                                    .inner_stride = cols};
             run->sum_kernels->widen(&copy);

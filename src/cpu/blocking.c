@@ -133,7 +133,9 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
     int64_t l2_bytes = machine->l2_bytes ? machine->l2_bytes : 256 << 10;
     int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 4);
     int needs_running = p->k > decision->kc && !tgi_cpu_is_d_plain(p);
-    int64_t b_bytes = smaller(decision->is_along_rows ? l2_bytes / 2 : 16 << 20,
+    /* Few rows do not pay for a block of B that goes to the last-level cache and back. */
+    const int is_a_small = tgi_divide_up(p->m, decision->row_parts) * k_bytes <= a_bytes / 2;
+    int64_t b_bytes = smaller(decision->is_along_rows || is_a_small ? l2_bytes / 2 : 16 << 20,
                               thread_bytes * (needs_running ? 3 : 5) / 8);
     int64_t rows = tgi_divide_up(p->m, decision->row_parts);
     int64_t cols = tgi_divide_up(tgi_divide_up(p->n, decision->panel_cols), decision->col_parts) *
@@ -163,7 +165,7 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     decision->is_a_packed = must_pack_a(machine, p, tiles);
     decision->is_b_packed = must_pack_b(machine, p, tiles);
     int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
-    decision->is_d_far = d_bytes > machine->l2_bytes / 4;
+    decision->is_d_far = d_bytes > machine->l1_bytes / 2;
     decision->is_along_rows = must_follow_rows(machine, p, decision->panel_cols);
     split_for_threads(p, tiles, thread_count, macs_per_cycle, decision);
     choose_blocks(machine, p, tiles, thread_count, decision);
@@ -180,6 +182,11 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     work->macs = task_cycles * macs_per_cycle * tasks;
     work->macs_per_cycle = macs_per_cycle;
     work->fixed_cycles = 1000.0 * tasks + 40.0 * tile_count;
+    /* Panels of a B in place are narrow columns. */
+    double b_bytes = (double)(p->k * p->n) * (double)tgi_type_bytes(p->type);
+    if (!decision->is_b_packed && p->n > decision->panel_cols &&
+        b_bytes > (double)machine->l1_bytes)
+        work->fixed_cycles += 0.3 * b_bytes * (double)p->batch_count;
     work->memory_bytes = tgi_model_operand_bytes(p);
     work->memory_share = decision->is_b_packed || decision->is_along_rows ? 1.0 : 0.75;
     work->thread_count = (int)(tasks < thread_count ? tasks : thread_count);

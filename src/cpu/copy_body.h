@@ -13,17 +13,18 @@ static TARGET void LOCAL(copy_rows)(const tgi_copy *copy)
         const IN(elem) *source = (const IN(elem) *)copy->source + o * copy->outer_stride;
         ACC(elem) *target = (ACC(elem) *)copy->target + o * copy->target_stride;
         int64_t i = 0;
-        for (; i + VECTOR_ELEMS <= copy->inner; i += VECTOR_ELEMS)
+        for (; copy->ahead && i < copy->inner; i += 64 / (int)sizeof(IN(elem)))
+            __builtin_prefetch(source + copy->ahead * copy->outer_stride + i, 0, 2);
+        for (i = 0; i + VECTOR_ELEMS <= copy->inner; i += VECTOR_ELEMS)
             ACC(store)(target + i, IN(load)(source + i));
         if (i < copy->inner) {
             ACC(store_some)
             (target + i, IN(load_some)(source + i, (int)(copy->inner - i)), (int)(copy->inner - i));
         }
-        for (i = copy->inner; i < copy->padded; i++)
-            target[i] = 0;
     }
 }
 
+#define IS_CONVERTED (sizeof(IN(elem)) != sizeof(ACC(elem)))
 #if ACC_IS_FP32 && defined HAS_SQUARES_OF_8
 #define SQUARE 8
 #define TRANSPOSE_8 ACC(transpose_8)
@@ -32,48 +33,61 @@ static TARGET void LOCAL(copy_rows)(const tgi_copy *copy)
 #define TRANSPOSE_8 ACC(transpose) /* not called */
 #endif
 
-/* Copies squares, transposed; inputs of another type are converted four rows of vectors at a time.
- * The outer dimension is contiguous in memory. */
-static TARGET void LOCAL(copy_transposed)(const tgi_copy *copy)
+/* Transposes blocks of `width` x `step` elements: squares, or rows of vectors that are converted.
+ * The last blocks overlap those before, so that whole blocks copy all. The rows of the next block
+ * are prefetched. */
+static inline __attribute__((always_inline)) TARGET void
+LOCAL(copy_blocks)(const tgi_copy *copy, const int width, const int step)
 {
-    enum {
-        IS_CONVERTED = sizeof(IN(elem)) != sizeof(ACC(elem)),
-        STEP = !IS_CONVERTED      ? SQUARE
-               : VECTOR_ELEMS < 4 ? 4
-                                  : VECTOR_ELEMS
-    };
     const int64_t inner_stride = copy->inner_stride, target_stride = copy->target_stride;
-    const int64_t whole_outer = copy->outer / STEP * STEP, whole_inner = copy->inner / 4 * 4;
-    for (int64_t i = 0, width; i < whole_inner; i += width) {
-        width = !IS_CONVERTED && whole_inner - i >= SQUARE ? SQUARE : 4;
-        for (int64_t o = 0; o < whole_outer; o += STEP) {
+    const int64_t last_inner = copy->inner - width, last_outer = copy->outer - step;
+    const int line_mask = 64 / (int)sizeof(IN(elem)) - 1;
+    for (int64_t i = 0; i < copy->inner; i += width) {
+        i = i < last_inner ? i : last_inner;
+        for (int64_t o = 0; o < copy->outer; o += step) {
+            o = o < last_outer ? o : last_outer;
             const IN(elem) *from = (const IN(elem) *)copy->source + i * inner_stride + o;
             ACC(elem) *to = (ACC(elem) *)copy->target + o * target_stride + i;
-            ACC(elem) rows[4][STEP];
+            ACC(elem) rows[4][VECTOR_ELEMS < 4 ? 4 : VECTOR_ELEMS];
+            if ((o & line_mask) < step)
+                for (int r = 0; r < width; r++)
+                    __builtin_prefetch(from + (width + r) * inner_stride);
             if (width == 8) {
                 TRANSPOSE_8((const void *)from, inner_stride, to, target_stride);
                 continue;
             }
             for (int r = 0; r < 4 && IS_CONVERTED; r++)
-                for (int q = 0; q < STEP; q += VECTOR_ELEMS)
+                for (int q = 0; q < step; q += VECTOR_ELEMS)
                     ACC(store)(rows[r] + q, IN(load)(from + r * inner_stride + q));
-            for (int q = 0; q < STEP; q += 4)
+            for (int q = 0; q < step; q += 4)
                 ACC(transpose)
             (IS_CONVERTED ? rows[0] + q : (const void *)(from + q),
-             IS_CONVERTED ? STEP : inner_stride, to + q * target_stride, target_stride);
+             IS_CONVERTED ? (int64_t)(sizeof rows[0] / sizeof rows[0][0]) : inner_stride,
+             to + q * target_stride, target_stride);
         }
-    }
-    const IN(elem) *source = copy->source;
-    ACC(elem) *target = copy->target;
-    for (int64_t o = 0; o < copy->outer; o++) {
-        int64_t i = o < whole_outer ? whole_inner : 0;
-        for (; i < copy->inner; i++)
-            target[o * target_stride + i] = IN(scalar)(source[i * inner_stride + o]);
-        for (; i < copy->padded; i++)
-            target[o * target_stride + i] = 0;
     }
 }
 
+/* Copies inputs whose outer dimension is contiguous in memory. */
+static TARGET void LOCAL(copy_transposed)(const tgi_copy *copy)
+{
+    enum { STEP = !IS_CONVERTED ? SQUARE : VECTOR_ELEMS < 4 ? 4 : VECTOR_ELEMS };
+    if (copy->outer >= STEP && copy->inner >= SQUARE && !IS_CONVERTED) {
+        LOCAL(copy_blocks)(copy, SQUARE, STEP);
+        return;
+    }
+    if (copy->outer >= STEP && copy->inner >= 4) {
+        LOCAL(copy_blocks)(copy, 4, STEP);
+        return;
+    }
+    const IN(elem) *source = copy->source;
+    ACC(elem) *target = copy->target;
+    for (int64_t o = 0; o < copy->outer; o++)
+        for (int64_t i = 0; i < copy->inner; i++)
+            target[o * copy->target_stride + i] = IN(scalar)(source[i * copy->inner_stride + o]);
+}
+
+#undef IS_CONVERTED
 #undef SQUARE
 #undef TRANSPOSE_8
 #endif
@@ -87,8 +101,6 @@ static TARGET void LOCAL(copy_any)(const tgi_copy *copy)
         for (; i < copy->inner; i++)
             target[o * copy->target_stride + i] =
                 IN(scalar)(source[o * copy->outer_stride + i * copy->inner_stride]);
-        for (; i < copy->padded; i++)
-            target[o * copy->target_stride + i] = 0;
     }
 }
 

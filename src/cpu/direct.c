@@ -9,9 +9,12 @@
 /* Cycles to store a part of a vector on processors whose masks are vectors. */
 #define PARTIAL_STORE_CYCLES 8.0
 
-/* A B along k of at most this many elements is transposed into local memory. */
-#define COPIED_ELEMS_MAX 1024
-#define COPY_CYCLES 1.5 /* for each of them */
+/* A B along k is transposed into local memory, panel by panel, if a panel has at most this. */
+#define COPIED_BYTES_MAX 16384
+#define COPY_CYCLES 0.6 /* for each element */
+
+/* A D of this size is prefetched, since it may lie behind L1. */
+#define FAR_BYTES 16384
 
 /* Returns 1 if the problem is transposed: a D of one row whose B lies along k becomes a column. The
  * tiles then read B as they read A. */
@@ -30,10 +33,38 @@ static tgi_problem orient(const tgi_problem *p)
 }
 
 /* Returns 1 if B is transposed before tiles read it. */
-static int must_copy_b(const tgi_problem *p)
+static int must_copy_b(const tgi_problem *p, const tgi_tile_set *tiles)
 {
-    return p->b.col != 1 && p->b.row == 1 && p->k <= COPIED_ELEMS_MAX && p->n <= COPIED_ELEMS_MAX &&
-           p->k * p->n <= COPIED_ELEMS_MAX;
+    const int64_t cols = p->n < tiles->cols ? p->n : tiles->cols;
+    return p->b.col != 1 && p->b.row == 1 && p->k <= TGI_CHUNK_K &&
+           p->k * cols * tiles->elem_bytes <= COPIED_BYTES_MAX;
+}
+
+/* Returns the panels of `cols` columns: whole ones, and narrow ones for the rest. */
+static double count_panels(const tgi_isa_kernels *kernels, int64_t cols)
+{
+    const tgi_tile_set *tiles = kernels->direct_tiles, *whole = kernels->narrow_tiles[1];
+    const int is_split =
+        whole && cols > whole->cols && cols <= whole->cols + kernels->narrow_tiles[0]->cols;
+    return is_split ? 2.0 : (double)tgi_cpu_tile_count(cols, tiles->cols);
+}
+
+/* Returns what it costs that panels go down columns: B and D beyond a part of L2 are reached in
+ * narrow columns, and each panel reads A again. */
+static double count_column_cycles(const tgi_machine *machine, const tgi_problem *p,
+                                  double panel_count, double copied_elems)
+{
+    const double bytes = (double)tgi_type_bytes(p->type), l2_bytes = (double)machine->l2_bytes;
+    const double a_bytes = (double)(p->m * p->k) * bytes;
+    const double b_elems = copied_elems > 0.0 ? 0.0 : (double)(p->k * p->n);
+    const double wide_bytes = (b_elems + (double)(p->m * p->n)) * bytes - l2_bytes / 8.0;
+    const double again_cycles = a_bytes > l2_bytes / 2.0              ? 1.0
+                                : a_bytes > (double)machine->l1_bytes ? 0.16
+                                                                      : 0.0;
+    if (panel_count < 2.0)
+        return 0.0;
+    return (wide_bytes > 0.0 ? 0.4 * wide_bytes : 0.0) +
+           again_cycles * a_bytes * (panel_count - 1.0);
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
@@ -41,12 +72,12 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     const tgi_problem oriented = orient(given), *p = &oriented;
     const tgi_kernel *kernel = proposal->kernel;
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
-    if ((p->b.col != 1 && !must_copy_b(p)) || (p->a.col != 1 && p->a.row != 1) ||
-        !tgi_cpu_is_d_plain(p) || p->c.col != 1) {
+    if ((p->b.col != 1 && !must_copy_b(p, kernels->direct_tiles)) ||
+        (p->a.col != 1 && p->a.row != 1) || !tgi_cpu_is_d_plain(p) || p->c.col != 1) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
                    "works in place: the rows of C and D must be contiguous, A's rows or columns, "
-                   "and B's rows; of up to %d elements also B's columns",
-                   COPIED_ELEMS_MAX);
+                   "and B's rows, or its columns if a panel of them has at most %d bytes",
+                   COPIED_BYTES_MAX);
         return;
     }
     if (!tgi_epilogue_is_linear(&p->epilogue)) {
@@ -70,7 +101,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     double batch_count = (double)p->batch_count;
     double partial_rows =
         !kernels->narrow_tiles[0] && p->n % tiles->vector_elems ? (double)p->m : 0.0;
-    double copied_elems = must_copy_b(p) ? (double)(p->k * p->n) : 0.0;
+    double copied_elems = must_copy_b(p, tiles) ? (double)(p->k * p->n) : 0.0;
     /* Each row tile reads B again. Reads from L1 are free, reads from L2 cost little, and reads
      * from memory suffer from long strides. */
     double b_bytes = (double)p->k * (double)p->n * (double)tiles->elem_bytes;
@@ -78,16 +109,19 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
                            : b_bytes > (double)machine->l1_bytes     ? 0.0025
                                                                      : 0.0;
     double reread_bytes = (row_tiles - 1.0) * b_bytes * batch_count;
-    tgi_cpu_work work = {.macs = (double)p->m * cols * (double)p->k * batch_count,
-                         .macs_per_cycle = tgi_cpu_macs_per_cycle(kernel),
-                         .memory_bytes = tgi_model_operand_bytes(p),
-                         .memory_share = 0.4, /* D is written and B read down narrow columns */
-                         .fixed_cycles =
-                             (40.0 * row_tiles * col_tiles + PARTIAL_STORE_CYCLES * partial_rows +
-                              COPY_CYCLES * copied_elems) *
-                                 batch_count +
-                             reread_cycles * reread_bytes,
-                         .thread_count = 1};
+    tgi_cpu_work work = {
+        .macs = (double)p->m * cols * (double)p->k * batch_count,
+        .macs_per_cycle = tgi_cpu_macs_per_cycle(kernel),
+        .memory_bytes = tgi_model_operand_bytes(p),
+        /* D is written and B read down narrow columns; of a batch the next entry is prefetched. */
+        .memory_share = p->batch_count > 1 ? 0.8 : 0.4,
+        .fixed_cycles =
+            (40.0 * row_tiles * col_tiles + PARTIAL_STORE_CYCLES * partial_rows +
+             COPY_CYCLES * copied_elems +
+             count_column_cycles(machine, p, count_panels(kernels, p->n), copied_elems)) *
+                batch_count +
+            reread_cycles * reread_bytes,
+        .thread_count = 1};
     proposal->predicted_s = proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
 }
 
@@ -100,7 +134,7 @@ typedef struct direct_part {
 
 /* Panels of equal width, side by side. */
 typedef struct direct_panels {
-    int64_t count, panel_bytes;
+    int64_t count, panel_bytes; /* bytes of a row of B or D */
     int part_count;
     direct_part part[2]; /* tiles of one row more than the others come first */
 } direct_panels;
@@ -110,35 +144,42 @@ typedef struct direct_prepared {
     int is_one_call;   /* 1: one call of a micro-kernel does it all */
     int64_t batch_count, a_batch_bytes, b_batch_bytes, c_batch_bytes, d_batch_bytes;
     tgi_copy_fn *copy_b; /* NULL: B is read in place */
-    tgi_copy copy;       /* the copy of B, without pointers */
+    tgi_copy copy;       /* the copy of a panel of B, without pointers and columns */
     int group_count;
     direct_panels group[3]; /* whole panels, the rest of the wide ones, a narrow one */
 } direct_prepared;
 
 /* Prepares `tile_count` tiles of `rows` rows. A call computes all of them, or one narrow tile. */
 static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t rows,
-                     int64_t tile_count, direct_panels *panels)
+                     int64_t tile_count, int64_t b_row, direct_panels *panels)
 {
     const tgi_a_order order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
     const int64_t bytes = tiles->elem_bytes;
     const int64_t call_tiles = tiles->cols == tiles->vector_elems ? 1 : tile_count;
     if (tile_count == 0)
         return;
-    panels->part[panels->part_count++] =
-        (direct_part){.function = tiles->functions[rows - 1][order],
-                      .tile = {.k = p->k,
-                               .tile_count = call_tiles,
-                               .a_step = rows * p->a.row,
-                               .a_stride = order == TGI_A_ALONG_K ? p->a.row : p->a.col,
-                               .b_row = must_copy_b(p) ? p->n : p->b.row,
-                               .c_row = p->c.row,
-                               .d_row = p->d.row,
-                               .cols = (int)(panels->panel_bytes / bytes),
-                               .is_plain = p->epilogue.alpha == 1.0 && p->epilogue.beta == 0.0},
-                      .call_count = tile_count / call_tiles,
-                      .a_bytes = call_tiles * rows * p->a.row * bytes,
-                      .c_bytes = call_tiles * rows * p->c.row * bytes,
-                      .d_bytes = call_tiles * rows * p->d.row * bytes};
+    panels->part[panels->part_count++] = (direct_part){
+        .function = tiles->functions[rows - 1][order],
+        .tile = {.k = p->k,
+                 .tile_count = call_tiles,
+                 .a_step = rows * p->a.row,
+                 .a_stride = order == TGI_A_ALONG_K ? p->a.row : p->a.col,
+                 .a_ahead = p->m > rows ? tgi_cpu_find_ahead(tiles, order, rows, rows * p->a.row)
+                            : p->batch_count > 1 ? p->a.batch
+                                                 : 0,
+                 .b_ahead = b_row != p->b.row    ? 0
+                            : p->batch_count > 1 ? p->b.batch
+                                                 : panels->panel_bytes / bytes,
+                 .b_row = b_row,
+                 .c_row = p->c.row,
+                 .d_row = p->d.row,
+                 .cols = (int)(panels->panel_bytes / bytes),
+                 .is_d_far = p->batch_count * p->m * p->n * bytes >= FAR_BYTES,
+                 .is_plain = p->epilogue.alpha == 1.0 && p->epilogue.beta == 0.0},
+        .call_count = tile_count / call_tiles,
+        .a_bytes = call_tiles * rows * p->a.row * bytes,
+        .c_bytes = call_tiles * rows * p->c.row * bytes,
+        .d_bytes = call_tiles * rows * p->d.row * bytes};
 }
 
 /* Prepares `count` panels of `cols` columns. */
@@ -151,8 +192,9 @@ static void add_panels(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
     direct_panels *panels = &prepared->group[prepared->group_count++];
     panels->count = count;
     panels->panel_bytes = cols * tiles->elem_bytes;
-    add_part(p, tiles, split.rows + 1, split.larger_count, panels);
-    add_part(p, tiles, split.rows, split.count - split.larger_count, panels);
+    const int64_t b_row = prepared->copy_b ? cols : p->b.row;
+    add_part(p, tiles, split.rows + 1, split.larger_count, b_row, panels);
+    add_part(p, tiles, split.rows, split.count - split.larger_count, b_row, panels);
 }
 
 static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void *block)
@@ -170,6 +212,11 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
     prepared->b_batch_bytes = p->b.batch * tiles->elem_bytes;
     prepared->c_batch_bytes = p->c.batch * tiles->elem_bytes;
     prepared->d_batch_bytes = p->d.batch * tiles->elem_bytes;
+    if (p->b.col != 1) {
+        prepared->copy_b = kernels->pack_k_outer;
+        prepared->copy =
+            (tgi_copy){.outer = p->k, .outer_stride = p->b.row, .inner_stride = p->b.col};
+    }
     /* Narrow tiles compute a vector and half a vector of what is left beside whole panels. */
     if (whole && p->n <= whole->cols)
         rest = p->n;
@@ -180,15 +227,6 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
         add_panels(p, half, 1, rest - cols, prepared);
     } else {
         add_panels(p, tiles, 1, rest, prepared);
-    }
-    if (must_copy_b(p)) {
-        prepared->copy_b = kernels->pack_k_outer;
-        prepared->copy = (tgi_copy){.target_stride = p->n,
-                                    .outer = p->k,
-                                    .inner = p->n,
-                                    .padded = p->n,
-                                    .outer_stride = p->b.row,
-                                    .inner_stride = p->b.col};
     }
     prepared->is_one_call = !prepared->copy_b && p->batch_count == 1 &&
                             prepared->group_count == 1 && prepared->group[0].count == 1 &&
@@ -225,17 +263,25 @@ static inline void run_entry(const direct_prepared *prepared, const char *a, con
     }
 }
 
-/* Transposes B and computes one batch entry. */
+/* Computes one batch entry; each panel of B is transposed before tiles read it. */
 static __attribute__((noinline)) void run_copied_entry(const direct_prepared *prepared,
                                                        const char *a, const char *b, const char *c,
                                                        char *d, double alpha, double beta)
 {
-    _Alignas(TGI_ALIGN_BYTES) double copied[COPIED_ELEMS_MAX]; /* or as many FP32 */
+    _Alignas(TGI_ALIGN_BYTES) char copied[COPIED_BYTES_MAX];
     tgi_copy copy = prepared->copy;
-    copy.source = b;
+    int64_t offset = 0;
     copy.target = copied;
-    prepared->copy_b(&copy);
-    run_entry(prepared, a, (const char *)copied, c, d, alpha, beta);
+    for (int i = 0; i < prepared->group_count; i++) {
+        const direct_panels *panels = &prepared->group[i];
+        copy.inner = copy.target_stride = panels->part[0].tile.b_row;
+        for (int64_t left = panels->count; left > 0; left--) {
+            copy.source = b + offset * copy.inner_stride;
+            prepared->copy_b(&copy);
+            run_panel(panels, a, copied, c + offset, d + offset, alpha, beta);
+            offset += panels->panel_bytes;
+        }
+    }
 }
 
 /* The time outside the tiles counts here, so nothing is computed that the plan can tell. */

@@ -61,7 +61,6 @@ static void read_a(const skinny_run *run, int64_t batch, int64_t k0, int64_t k, 
                      .source = a,
                      .outer = p->m,
                      .inner = k,
-                     .padded = k,
                      .outer_stride = p->a.row,
                      .inner_stride = p->a.col};
     run->kernels->widen(&copy);
@@ -169,7 +168,7 @@ static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
-                    int64_t kc, double peak_share)
+                    int64_t kc, double peak_share, double pass_cycles)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
@@ -189,8 +188,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         .memory_bytes = tgi_model_operand_bytes(p),
         .memory_share = 1.0,
         /* Each row of each chunk is cleared, finished and written by calls of its own. */
-        .fixed_cycles = 1000.0 + chunks * (strips * 200.0 + (double)p->m * 200.0 +
-                                           4.0 * (double)(p->m * p->n) / lanes),
+        .fixed_cycles =
+            1000.0 + pass_cycles * (double)p->batch_count +
+            chunks * (strips * 200.0 + (double)p->m * 200.0 + 4.0 * (double)(p->m * p->n) / lanes),
         .thread_count = 1};
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
     work.thread_count = thread_count;
@@ -209,7 +209,12 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *p, tgi_p
                    "takes at most %d rows and a B with contiguous rows", TGI_SKINNY_ROWS);
         return;
     }
-    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0.7);
+    /* Each pass over the columns loads its part of A first; steps that fill no pass go one by
+     * one. */
+    const double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
+    const double m = (double)p->m, passes = (double)(p->k / TGI_RANK_DEPTH) * m / 2.0;
+    const double single = (double)(p->k % TGI_RANK_DEPTH) * m * (double)p->n / lanes;
+    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0.7, 30.0 * passes + 12.0 * single);
 }
 
 /* Returns the chunk length of `dot`. Each chunk ends with a sum over lanes, which costs as much as
@@ -235,7 +240,7 @@ static void propose_dot(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     /* Reducing a vector to a number costs about as much as 8 products of vectors. */
     double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
     double share = (double)p->k / ((double)p->k + 8.0 * lanes);
-    propose(machine, p, proposal, choose_dot_chunk(p), 0.9 * share);
+    propose(machine, p, proposal, choose_dot_chunk(p), 0.9 * share, 0.0);
 }
 
 const tgi_cpu_family tgi_cpu_rank = {.propose = propose_rank, .launch = launch_rank};

@@ -4,7 +4,7 @@
  */
 #include "cpu/names.h"
 
-#define RANK_DEPTH 8 /* rows of B that one pass adds to the sums */
+#define RANK_DEPTH TGI_RANK_DEPTH
 #define DOT_ROWS 4
 
 /* Adds `depth` rows of B to `rows` rows of sums. rows x RANK_DEPTH elements of A stay in registers

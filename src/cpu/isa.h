@@ -8,15 +8,15 @@
 /*
  * Copies a block, converting inputs to what a tile reads:
  *     target[o * target_stride + i] = source[o * outer_stride + i * inner_stride]
- * for o < outer, i < inner, and zeros for inner <= i < padded. Counts and the source's strides are
- * in inputs, the target's stride in tile elements. If a tile element is a pair along k, an odd k is
- * padded with a zero.
+ * for o < outer, i < inner. Counts and the source's strides are in inputs, the target's stride in
+ * tile elements. If a tile element is a pair along k, an odd k is padded with a zero.
  */
 typedef struct tgi_copy {
     void *target;
     int64_t target_stride;
     const void *source;
-    int64_t outer, inner, padded;
+    int64_t outer, inner;
+    int64_t ahead; /* contiguous rows are prefetched this many rows early; 0: not at all */
     int64_t outer_stride, inner_stride;
 } tgi_copy;
 typedef void tgi_copy_fn(const tgi_copy *copy);
@@ -58,6 +58,7 @@ typedef struct tgi_skinny {
     void *sums;
     int64_t sums_row;
 } tgi_skinny;
+#define TGI_RANK_DEPTH 8 /* rows of B that one pass of `rank` adds to the sums */
 typedef void tgi_skinny_fn(const tgi_skinny *skinny);
 
 typedef struct tgi_isa_kernels {

@@ -31,6 +31,9 @@ TILE(narrow_tile)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * 
     const IN(elem) * a[A_POINTERS];
     const int64_t a_stride = t->a_stride, b_row = t->b_row, c_row = t->c_row, d_row = t->d_row;
     const int pointer_count = order == TGI_A_ALONG_K ? (rows + 2) / 3 : 1, cols = t->cols;
+    const int64_t a_ahead = t->a_ahead, b_ahead = t->b_ahead;
+    const IN(elem) *ahead = a_start + a_ahead;
+    int ahead_row = 0;
     int64_t left = t->k;
 #pragma GCC unroll 5
     for (int q = 0; q < pointer_count; q++)
@@ -39,12 +42,17 @@ TILE(narrow_tile)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * 
     for (int i = 0; i < rows; i++)
         accum[i] = ACC(zero)();
     for (; left >= NARROW_UNROLL; left -= NARROW_UNROLL) {
+        if (order == TGI_A_ALONG_K)
+            TILE(prefetch_rows)(&ahead, &ahead_row, a_stride, rows);
 #pragma GCC unroll 2
         for (int u = 0; u < NARROW_UNROLL; u++) {
             TILE(narrow_step)(a, a_stride, b, cols, accum, rows, order, u);
+            __builtin_prefetch(b + b_ahead, 0, 2);
             b += b_row;
-            if (order == TGI_A_ALONG_ROWS)
+            if (order == TGI_A_ALONG_ROWS) {
+                __builtin_prefetch(a[0] + a_ahead, 0, 2);
                 a[0] += a_stride;
+            }
             HIDE_POINTER(b); /* the compiler would otherwise count turns and multiply by strides */
         }
 #pragma GCC unroll 5

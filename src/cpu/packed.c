@@ -106,7 +106,7 @@ static void pack_b(const packed_run *run, const tgi_panels *s, int64_t k0, int64
                 .source = tgi_cpu_at(run->call->b, &p->b, s->batch, k0 + k1, s->col + j, bytes),
                 .outer = k - k1 < step ? k - k1 : step,
                 .inner = s->cols - j < panel_cols ? s->cols - j : panel_cols,
-                .padded = panel_cols,
+                .ahead = k - k1 > step ? step : 0,
                 .outer_stride = p->b.row,
                 .inner_stride = p->b.col};
             run->pack_b(&copy);
@@ -136,7 +136,6 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
                          .source = tgi_cpu_at(run->call->a, &p->a, s->batch, s->row, k0, bytes),
                          .outer = s->rows,
                          .inner = k,
-                         .padded = k,
                          .outer_stride = p->a.row,
                          .inner_stride = p->a.col};
         run->kernels->pack_k_inner(&copy);
@@ -157,7 +156,7 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
                 .source = tgi_cpu_at(run->call->a, &p->a, s->batch, s->row + i, k0 + k1, bytes),
                 .outer = k - k1 < PACKED_DEPTH ? k - k1 : PACKED_DEPTH,
                 .inner = rows,
-                .padded = rows,
+                .ahead = k - k1 > PACKED_DEPTH ? PACKED_DEPTH : 0,
                 .outer_stride = p->a.col,
                 .inner_stride = p->a.row};
             run->kernels->pack_k_outer(&copy);

@@ -13,8 +13,8 @@ static TARGET void pack_k_inner(const tgi_copy *copy)
             for (int64_t i = 0; i < copy->inner; i++)
                 target[i] = source[i * copy->inner_stride];
         }
-        for (int64_t i = copy->inner; i < copy->padded + copy->padded % 2; i++)
-            target[i] = 0;
+        if (copy->inner % 2)
+            target[copy->inner] = 0;
     }
 }
 
@@ -27,8 +27,6 @@ static TARGET void pack_pair(uint16_t *target, const uint16_t *source, int64_t i
         target[2 * i] = source[i * copy->inner_stride];
         target[2 * i + 1] = has_second ? source[copy->outer_stride + i * copy->inner_stride] : 0;
     }
-    for (i = copy->inner; i < copy->padded; i++)
-        target[2 * i] = target[2 * i + 1] = 0;
 }
 
 /* Packs pairs that lie along the outer dimension: it interleaves two rows. */

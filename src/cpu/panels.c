@@ -1,5 +1,7 @@
 #include "cpu/panels.h"
 
+#include "core/operand_view.h"
+
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows)
 {
     return tgi_divide_up(rows, tile_rows);
@@ -22,6 +24,13 @@ int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles)
     return panels ? tgi_divide_up(vectors, panels) * tiles->vector_elems : tiles->cols;
 }
 
+int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
+                           int64_t a_step)
+{
+    const int64_t lines_elems = 2 * TGI_ALIGN_BYTES / tiles->elem_bytes;
+    return order == TGI_A_ALONG_K || rows > lines_elems ? a_step : lines_elems;
+}
+
 int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi_left *left)
 {
     if (tiles->elem_bytes != tgi_type_bytes(p->type))
@@ -35,7 +44,7 @@ int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi
 }
 
 /* Runs a tile into local memory and applies the whole epilogue from there. It serves a D of another
- * type or layout, a bias and an activation. */
+ * type or layout, scales, and a C whose rows are not contiguous. */
 static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_tile *tile,
                                 const void *a, const void *b, int64_t i, int64_t j, int64_t rows)
 {
@@ -55,14 +64,13 @@ static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_
     tgi_cpu_finish(s->call, s->kernels->finish, s->batch, s->row + i, s->col + j, &block);
 }
 
-/* Returns 1 if tiles may write D themselves, because the epilogue has only alpha, beta and the
- * running sum. */
+/* Returns 1 if tiles may write D themselves, because it has their type and no scales. */
 static int is_fused(const tgi_panels *s)
 {
     const tgi_problem *p = s->call->problem;
     int reads_c = s->is_first && p->epilogue.beta != 0.0;
     return tgi_cpu_is_d_plain(p) && !tgi_epilogue_has_scale(&p->epilogue) &&
-           (!s->is_last || tgi_epilogue_is_linear(&p->epilogue)) && (!reads_c || p->c.col == 1);
+           (!reads_c || p->c.col == 1);
 }
 
 /* The destination of a tile's sums. */
@@ -75,6 +83,7 @@ typedef struct tile_walk {
     char *d;
     const char *c; /* D if there is no C; it is then never read */
     double alpha, beta;
+    const char *bias;  /* the part of the block, or NULL */
     const char *a, *b; /* first elements of the tile */
     int64_t a_row;     /* elements from one row of A to the next */
     tgi_tile tile;
@@ -89,8 +98,13 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
     tgi_tile_fn *function = tiles->functions[rows - 1][s->a.order];
     tgi_tile *tile = &walk->tile;
     tile->a_step = rows * walk->a_row;
+    tile->a_ahead = s->a.is_paneled || s->split.count == 1
+                        ? 0
+                        : tgi_cpu_find_ahead(tiles, s->a.order, rows, tile->a_step);
     if (walk->target != TO_FINISH) {
         tile->tile_count = count;
+        if (walk->bias)
+            tile->bias = walk->bias + (tile->is_bias_by_row ? i : j) * bytes;
         function(tile, walk->a, walk->b, walk->c + (i * tile->c_row + j) * bytes,
                  walk->d + (i * tile->d_row + j) * bytes, walk->alpha, walk->beta);
         return;
@@ -119,6 +133,9 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     walk->beta = 0.0;
     tile->is_streamed = tile->is_d_far = 0;
     tile->is_plain = 1;
+    tile->b_ahead = 0;
+    walk->bias = tile->bias = NULL;
+    tile->activation = TG_ACTIVATION_NONE;
     if (walk->target != TO_D) {
         walk->d = s->sums;
         walk->c = walk->d;
@@ -136,7 +153,14 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     walk->beta = s->is_first ? p->epilogue.beta : 1.0;
     tile->is_streamed = s->decision->is_streamed;
     tile->is_d_far = s->decision->is_d_far && !s->decision->is_streamed;
-    tile->is_plain = walk->alpha == 1.0 && walk->beta == 0.0 && !tile->is_streamed;
+    if (s->is_last) {
+        tile->activation = p->epilogue.activation;
+        tile->is_bias_by_row = p->epilogue.bias == TG_BIAS_ROW;
+        walk->bias =
+            tgi_problem_find_part(p, TGI_OPERAND_bias, s->call->bias, s->batch, s->row, s->col);
+    }
+    tile->is_plain = walk->alpha == 1.0 && walk->beta == 0.0 && !tile->is_streamed && !walk->bias &&
+                     tile->activation == TG_ACTIVATION_NONE;
 }
 
 /* Walks the tiles down the columns or along the rows. Down the columns a panel of B stays in cache

@@ -56,6 +56,11 @@ tgi_tile_split tgi_cpu_split_rows(int64_t rows, int tile_rows);
  * all panels. */
 int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles);
 
+/* Returns how far from its own A a tile of `rows` rows prefetches A for later tiles: the next rows,
+ * or the second line of them from there if they lie side by side. */
+int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
+                           int64_t a_step);
+
 /* Fills *left and returns 1 if tiles can read A in place, else returns 0. */
 int tgi_cpu_read_a_in_place(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_left *left);
 

@@ -15,6 +15,9 @@
 #define TARGET                                                                                     \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,avx512bf16")))
 
+/* Sums are FP32, whose activations AVX-512 has. */
+#define activate_avx512_bf16_fp32 activate_avx512_fp32
+
 typedef uint32_t bf16x2_elem;
 typedef __m512i bf16x2_vec;
 

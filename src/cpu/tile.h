@@ -1,7 +1,7 @@
 /*
  * Micro-kernels: one register tile of D, the innermost work of the direct and packed families.
  *
- *     D = alpha * (A B) + beta * C        A is rows x k, B is k x cols, C and D are rows x cols
+ *     D = act(alpha * (A B) + beta * C + bias)    A is rows x k, B is k x cols, C, D rows x cols
  *
  * A is read by broadcasts, so that either of its strides may be free. B, C and D are read and
  * written by vectors along their rows.
@@ -10,6 +10,8 @@
 #define TGI_CPU_TILE_H
 
 #include <stdint.h>
+
+#include "tilegemm.h"
 
 #define TGI_TILE_MAX_BYTES 2048 /* largest D of a packed tile, as accumulators */
 #define TGI_PEAK_CHAINS 12
@@ -22,11 +24,18 @@ typedef struct tgi_tile {
     int64_t tile_count; /* >= 1; 1 if tiles are narrow */
     int64_t a_step;     /* from one tile's A to the next one's */
     int64_t a_stride;   /* stride of the non-contiguous dimension, see tgi_a_order */
+    /* Elements from a tile's A, and in family `direct` from its B, to what it prefetches for later
+     * tiles. With 0 it prefetches what it reads itself. */
+    int64_t a_ahead, b_ahead;
     int64_t b_row, c_row, d_row;
     int cols;        /* 1 .. tile_cols */
-    int is_plain;    /* alpha is 1, beta 0 and is_streamed 0 */
-    int is_d_far;    /* D is prefetched while the sums are formed, because it is not in L1 or L2 */
+    int is_plain;    /* alpha is 1, beta 0, is_streamed 0, and there is no bias or activation */
+    int is_d_far;    /* D is prefetched while the sums are formed, because it is too large for L1 */
     int is_streamed; /* D is written by non-temporal stores; its rows are aligned to vectors */
+    /* Narrow tiles have neither. The bias is that of the first row and column, or NULL. */
+    const void *bias;
+    int is_bias_by_row;
+    tg_activation activation;
 } tgi_tile;
 
 /* Pointers and factors come beside the shape, so that a plan can keep the shape. C is not read if

@@ -13,6 +13,26 @@
 #define A_POINTERS ((TILE_ROWS + 2) / 3)
 #define A_ROW(base, stride, i) ((base)[(i) / 3] + (i) % 3 * (stride))
 
+/* Rows of A that lie along k are prefetched line by line, all rows of a line before the next one.
+ * A turn of the loop fetches about what it reads. */
+#define AHEAD_LINE ((int)(64 / sizeof(IN(elem))))
+#define AHEAD_LINES ((int)(TILE_UNROLL * sizeof(IN(elem)) / 8))
+
+/* Prefetches the next of these lines. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, const int rows)
+{
+#pragma GCC unroll 2
+    for (int line = 0; line < AHEAD_LINES; line++) {
+        __builtin_prefetch(*ahead, 0, 2);
+        *ahead += a_stride;
+        if (++*ahead_row == rows) {
+            *ahead_row = 0;
+            *ahead += AHEAD_LINE - rows * a_stride;
+        }
+    }
+}
+
 #if TILE_VECTORS == 1
 #include "cpu/narrow_tile_body.h"
 #else
@@ -35,13 +55,15 @@ TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTOR
         }
 }
 
-/* Applies alpha, beta and C to sums in memory, TILE_VECTORS vectors a row, and stores them to D.
- * One function serves tiles of all sizes: unrolled beside each of them it would be a third of
- * the code. */
+/* Applies the epilogue to sums in memory, TILE_VECTORS vectors a row, and stores them to D. One
+ * function serves tiles of all sizes: unrolled beside each of them it would be a third of the
+ * code. `bias` is that of the first row and column. */
 static __attribute__((noinline)) TARGET void
 TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const ACC(elem) * sums,
-                  int rows, double alpha_value, double beta_value)
+                  const ACC(elem) * bias, int rows, double alpha_value, double beta_value)
 {
+    const tg_type type = sizeof(ACC(elem)) == 4 ? TG_TYPE_FP32 : TG_TYPE_FP64;
+    const ACC(vec) one = ACC(set)(1);
     const ACC(vec) alpha = ACC(set)((ACC(elem))alpha_value);
     const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
     const int has_c = beta_value != 0.0, is_streamed = t->is_streamed;
@@ -51,6 +73,12 @@ TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const A
             ACC(vec) sum;
             TGI_COMBINE(sum, ACC(mul), ACC(fma), alpha, ACC(load)(sums + col), has_c, beta,
                         is_partial ? ACC(load_some)(c + col, left) : ACC(load)(c + col));
+            if (bias) /* the sum is rounded once, as of an addition */
+                sum = ACC(fma)(one,
+                               t->is_bias_by_row ? ACC(set)(*bias)
+                               : is_partial      ? ACC(load_some)(bias + col, left)
+                                                 : ACC(load)(bias + col),
+                               sum);
             if (is_partial)
                 ACC(store_some)(d + col, sum, left);
             else if (is_streamed)
@@ -58,7 +86,10 @@ TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const A
             else
                 ACC(store)(d + col, sum);
         }
+        if (t->activation != TG_ACTIVATION_NONE)
+            ACC_LOCAL(activate)(d, t->cols, t->activation, type);
         sums += TILE_VECTORS * VECTOR_ELEMS;
+        bias += bias && t->is_bias_by_row;
         c += t->c_row;
         d += t->d_row;
     }
@@ -91,12 +122,13 @@ TILE(step)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b,
  * all its columns. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
-                const ACC(elem) * c, ACC(elem) * d, double alpha, double beta, const int rows,
-                const int vectors, const int order, const int is_whole)
+                const ACC(elem) * c, ACC(elem) * d, const ACC(elem) * bias, double alpha,
+                double beta, const int rows, const int vectors, const int order, const int is_whole)
 {
     ACC(vec) accum[TILE_ROWS][TILE_VECTORS];
     const IN(elem) * a[A_POINTERS];
-    const int64_t a_stride = t->a_stride, b_row = t->b_row, k = t->k;
+    const int64_t a_stride = t->a_stride, a_ahead = t->a_ahead;
+    const int64_t b_row = t->b_row, b_ahead = t->b_ahead, k = t->k;
     const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
     const int pointer_count = order == TGI_A_ALONG_K ? (rows + 2) / 3 : 1;
 #pragma GCC unroll 5
@@ -117,14 +149,23 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
                 __builtin_prefetch(d + i * t->d_row + v * VECTOR_ELEMS);
     }
 
+    const IN(elem) *ahead = a_start + a_ahead;
+    int ahead_row = 0;
     int64_t p = 0;
     for (; p + TILE_UNROLL <= k; p += TILE_UNROLL) {
+        if (order == TGI_A_ALONG_K)
+            TILE(prefetch_rows)(&ahead, &ahead_row, a_stride, rows);
 #pragma GCC unroll 4
         for (int u = 0; u < TILE_UNROLL; u++) {
             TILE(step)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, u);
+#pragma GCC unroll 3
+            for (int v = 0; v < vectors && TILE_ROWS == DIRECT_ROWS; v++)
+                __builtin_prefetch(b + b_ahead + v * VECTOR_ELEMS, 0, 2);
             b += b_row;
-            if (order == TGI_A_ALONG_ROWS)
+            if (order == TGI_A_ALONG_ROWS) {
+                __builtin_prefetch(a[0] + a_ahead, 0, 2);
                 a[0] += a_stride;
+            }
         }
 #pragma GCC unroll 5
         for (int q = 0; q < pointer_count; q++)
@@ -149,7 +190,7 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++)
             ACC(store)(sums + (i * TILE_VECTORS + v) * VECTOR_ELEMS, accum[i][v]);
-    TILE(finish_tile)(t, d, c, sums, rows, alpha, beta);
+    TILE(finish_tile)(t, d, c, sums, bias, rows, alpha, beta);
 }
 
 /* Computes all tiles of a call, one below the other. */
@@ -161,22 +202,27 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
     const IN(elem) *a = a_start;
     const ACC(elem) *c = c_start;
     ACC(elem) *d = d_start;
+    const ACC(elem) *bias = t->bias;
     for (int64_t left = t->tile_count;;) {
-        TILE(tile_body)(t, a, b, c, d, alpha, beta, rows, vectors, order, is_whole);
+        TILE(tile_body)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole);
         if (--left == 0)
             return;
+        if (bias && t->is_bias_by_row)
+            bias += rows;
         a += t->a_step;
         d += rows * t->d_row;
         c += rows * t->c_row;
     }
 }
 
-/* The columns choose the body. */
+/* The columns choose the body. Where masks cost nothing, tiles with fewer than all rows have masked
+ * bodies alone, which leave a third of the code. */
+#define HAS_WHOLE_BODY(rows) (!HAS_NARROW_TILES || (rows) == TILE_ROWS)
 #define RUN_COLUMN(rows, vectors, order, is_whole)                                                 \
     TILE(tile_column)(t, a, b, c, d, alpha, beta, rows, vectors, order, is_whole)
 #if TILE_VECTORS == 3
 #define WIDEST_TILE(rows, order)                                                                   \
-    if (t->cols == 3 * VECTOR_ELEMS) {                                                             \
+    if (HAS_WHOLE_BODY(rows) && t->cols == 3 * VECTOR_ELEMS) {                                     \
         RUN_COLUMN(rows, 3, order, 1);                                                             \
     } else if (t->cols > 2 * VECTOR_ELEMS) {                                                       \
         RUN_COLUMN(rows, 3, order, 0);                                                             \
@@ -188,16 +234,16 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
 #define NARROWEST_TILE(rows, order)
 #else
 #define NARROWEST_TILE(rows, order)                                                                \
-    if (t->cols == VECTOR_ELEMS) {                                                                 \
+    if (HAS_WHOLE_BODY(rows) && t->cols == VECTOR_ELEMS) {                                         \
         RUN_COLUMN(rows, 1, order, 1);                                                             \
-    } else if (t->cols < VECTOR_ELEMS) {                                                           \
+    } else if (t->cols <= VECTOR_ELEMS) {                                                          \
         RUN_COLUMN(rows, 1, order, 0);                                                             \
     } else
 #endif
 #define CHOOSE_BODY(rows, order)                                                                   \
     WIDEST_TILE(rows, order)                                                                       \
     NARROWEST_TILE(rows, order)                                                                    \
-    if (t->cols == 2 * VECTOR_ELEMS) {                                                             \
+    if (HAS_WHOLE_BODY(rows) && t->cols == 2 * VECTOR_ELEMS) {                                     \
         RUN_COLUMN(rows, 2, order, 1);                                                             \
     } else {                                                                                       \
         RUN_COLUMN(rows, 2, order, 0);                                                             \
@@ -294,9 +340,12 @@ static const tgi_tile_set TILE(tile_set) = {
     FMA_LOOP};
 
 #undef NARROW_UNROLL
+#undef AHEAD_LINE
+#undef AHEAD_LINES
 #undef A_POINTERS
 #undef A_ROW
 #undef RUN_COLUMN
+#undef HAS_WHOLE_BODY
 #undef CHOOSE_BODY
 #undef WIDEST_TILE
 #undef NARROWEST_TILE

@@ -9,6 +9,7 @@
 #include "cuda/families/row_bands.h"
 #include "cuda/host_product.h"
 #include "cuda/runtime/device_memory.h"
+#include "cuda/runtime/image.h"
 #include "cuda/runtime/launch.h"
 #include "cuda/runtime/timing.h"
 #include "kernels/gemm_args.h"
@@ -30,6 +31,23 @@ static tg_status open_cuda(tgi_machine *machine, int ordinal)
     tg_status status;
     tgi_cuda_open_device(ordinal < 0 ? 0 : ordinal, machine, &status);
     return status;
+}
+
+/* The copies of operands that any plan may need. */
+#define REPACK_IMAGE "repack"
+
+/* Proposes a row whose code the build has for this chip. A build may have images for few chips. */
+static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const int capability = machine->gpu.capability;
+    if (tgi_cuda_has_image(kernel->image, capability, kernel->isa) &&
+        tgi_cuda_has_image(REPACK_IMAGE, capability, TGI_ISA_sm75))
+        tgi_cuda_propose(machine, p, proposal);
+    else
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_NO_CODE,
+                   "this build has no code of image %s for sm_%d, but for %s", kernel->image,
+                   capability, tgi_cuda_architectures());
 }
 
 static void close_cuda(tgi_machine *machine)
@@ -120,17 +138,22 @@ static tg_status launch_bands(const tgi_cuda_queue *queue, const tgi_call *call,
     return status;
 }
 
+tg_status tgi_cuda_launch_call(const tgi_cuda_queue *queue, const tgi_call *call)
+{
+    cuda_prepared *prepared = call->prepared;
+    return prepared->band_rows ? launch_bands(queue, call, prepared)
+                               : prepared->launcher->launch(queue, call, prepared->block);
+}
+
 static tg_status launch(const tgi_call *call)
 {
     const tgi_cuda_queue queue = {
         .device = call->machine->device, .stream = call->stream, .bare_launch = call->bare_launch};
-    cuda_prepared *prepared = call->prepared;
     void *before;
     tg_status status = tgi_cuda_enter(queue.device, &before);
     if (status)
         return status;
-    status = prepared->band_rows ? launch_bands(&queue, call, prepared)
-                                 : prepared->launcher->launch(&queue, call, prepared->block);
+    status = tgi_cuda_launch_call(&queue, call);
     tgi_cuda_leave(queue.device, before);
     return status;
 }
@@ -179,7 +202,7 @@ const tgi_backend tgi_backend_cuda = {
     .count_devices = count_devices,
     .open = open_cuda,
     .close = close_cuda,
-    .propose = tgi_cuda_propose,
+    .propose = propose,
     .describe_split = tgi_cuda_describe_split,
     .count_prepared_bytes = count_prepared_bytes,
     .prepare = prepare,

@@ -50,7 +50,9 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const double clusters = ceil(rows / split->cluster_rows) * cols * batch;
     const double tiles = is_split ? clusters * split->cluster_rows : rows * cols * batch;
     /* Panels that are smaller than the one whose split was chosen are not split. */
-    const double split_tiles = is_split ? fmax(tiles - (double)split->whole_tiles, 0.0) : 0.0;
+    const double whole_tiles =
+        (double)split->whole_tiles + (double)(split->whole_rows / kernel->tile_rows) * cols;
+    const double split_tiles = is_split ? fmax(tiles - whole_tiles, 0.0) : 0.0;
     const double part_bytes =
         split_tiles / tiles * (double)split->k_part_count * m * n * batch * sum_bytes;
     const double block_count =

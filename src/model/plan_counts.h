@@ -9,6 +9,7 @@
 typedef struct tgi_plan_split {
     int64_t k_part_count; /* at least 1 */
     int64_t whole_tiles;  /* tiles of D whose k is not split, in whole clusters */
+    int64_t whole_rows;   /* rows of D of such tiles, where those are counted instead */
     int cluster_rows;     /* tiles of a cluster, one below the other: at least 1 */
     int64_t
         cluster_parts;   /* split-K parts of every tile that a cluster adds without the workspace */

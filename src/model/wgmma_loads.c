@@ -3,6 +3,7 @@
 
 #include "model/wgmma_parts.h"
 
+#define OBLONG_LINES 192     /* lines of a step of tiles of 64 x 128 and 128 x 64 */
 #define UNALIGNED_LINES 64.0 /* unaligned lines that are copied together */
 
 /* Lines of one operand that are copied for a step of a block's tile. Those outside the operand are
@@ -54,9 +55,14 @@ tgi_wgmma_readers tgi_wgmma_count_readers(const tgi_wgmma_case *c)
 }
 
 /* Returns the bytes a cycle of TMA for lines that reader_count blocks copy at once. */
-static double find_fill_rate(const tgi_figures *f, double reader_count)
+static double find_fill_rate(const tgi_wgmma_case *c, double reader_count)
 {
+    const tgi_figures *f = c->figures;
     const double less = f->wgmma_fill_shared_less * log2(fmax(1.0, reader_count / 2.0));
+    const int is_oblong = c->kernel->tile_rows + c->kernel->tile_cols == OBLONG_LINES &&
+                          c->kernel->tile_cols >= OBLONG_LINES / 3;
+    if (is_oblong && !c->work->are_crowded)
+        return f->wgmma_fill_apart_bytes_per_cycle;
     return fmax(f->wgmma_fill_least, f->wgmma_fill_bytes_per_cycle - less);
 }
 
@@ -69,8 +75,8 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
     const double a_bytes = c->step.row_bytes * (1.0 + f->wgmma_straddle_share * work->a_straddles);
     const double b_share = f->wgmma_straddle_share * work->b_straddles / work->cluster_rows;
     const double copy_s =
-        (a.inside * a_bytes / find_fill_rate(f, readers->a_at_once) +
-         b.inside * c->step.col_bytes * (1.0 + b_share) / find_fill_rate(f, readers->b_at_once)) /
+        (a.inside * a_bytes / find_fill_rate(c, readers->a_at_once) +
+         b.inside * c->step.col_bytes * (1.0 + b_share) / find_fill_rate(c, readers->b_at_once)) /
         c->gpu->clock_hz;
     /* Relayout warps move unaligned lines, and share shared memory with the products. */
     const double inside_s = work->is_a_unaligned ? a.inside * f->wgmma_unaligned_line_s +

@@ -118,7 +118,7 @@ static tg_status run_with_workspace(const tg_attention_plan *plan, tgi_attention
                                     int64_t given_bytes)
 {
     const int64_t needed_bytes = plan->choice.workspace_bytes;
-    tgi_workspace workspace;
+    tgi_workspace *workspace;
     if (call->workspace) {
         if (given_bytes < needed_bytes)
             return tgi_status_fail(TG_STATUS_WORKSPACE_TOO_SMALL,
@@ -135,7 +135,7 @@ static tg_status run_with_workspace(const tg_attention_plan *plan, tgi_attention
         tgi_workspace_take(&plan->context->workspaces, needed_bytes, call->stream, &workspace);
     if (status)
         return status;
-    call->workspace = workspace.memory;
+    call->workspace = workspace->memory;
     status = plan->backend->launch(call);
     tgi_workspace_give(&plan->context->workspaces, workspace);
     return status;

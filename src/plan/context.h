@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "plan/backend.h"
+#include "plan/known_memory.h"
 #include "plan/plan_cache.h"
 #include "plan/workspace.h"
 
@@ -16,6 +17,7 @@ struct tg_context {
     FILE *log; /* NULL: no log */
     tgi_workspace_pool workspaces;
     tgi_plan_cache plans;
+    tgi_known_memory known; /* operands of products before */
 };
 
 /* Returns the process's default context, which the first call makes. Returns NULL with the detail

@@ -12,7 +12,7 @@ typedef struct tgi_packed_decision {
     int64_t row_parts, col_parts, k_parts;
     int is_a_packed, is_b_packed;
     int is_along_rows; /* 1: tiles follow D's rows rather than its columns */
-    int is_d_far;      /* 1: D does not fit beside the operands in L2 */
+    int is_d_far;      /* 1: tiles prefetch D, which is too large for L1 */
     int is_streamed;   /* 1: D is written past the caches */
 } tgi_packed_decision;
 
@@ -26,8 +26,11 @@ typedef struct tgi_strip_decision {
  * k_part_elems steps of k. One part means that k is not split. */
 typedef struct tgi_tile_decision {
     int64_t k_part_elems, k_part_count;
+    int64_t whole_rows; /* family mma: k of the tiles of these first rows of D is not split */
     int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
     int is_transposed;  /* 1: families small and mma compute D^T = B^T A^T */
+    int direct_lanes;   /* threads that share out k in family small without stages; 0: by stages */
+    int64_t direct_blocks; /* blocks of that function, over all batch entries */
 } tgi_tile_decision;
 
 /* CUDA family batch. block_count blocks of thread_count threads share out groups of group_entries

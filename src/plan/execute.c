@@ -75,6 +75,40 @@ static inline int is_unaligned(const tg_plan *plan, const tgi_call *call)
             ((uintptr_t)call->b & plan->aligned_bits[1])) != 0;
 }
 
+static __attribute__((noinline)) tg_status
+run_with_workspace(const tg_plan *plan, const tg_buffers *buffers, tgi_call *call)
+{
+    const int64_t needed_bytes = plan->proposal.workspace_bytes;
+    if (needed_bytes == 0)
+        return plan->launch(call);
+    if (buffers->workspace) {
+        if (buffers->workspace_bytes < needed_bytes) {
+            return tgi_status_fail(TG_STATUS_WORKSPACE_TOO_SMALL,
+                                   "workspace_bytes = %lld, the plan needs %lld; pass as many, or "
+                                   "workspace = NULL",
+                                   (ll)buffers->workspace_bytes, (ll)needed_bytes);
+        }
+        const int alignment = plan->context->backend->workspace_alignment;
+        if ((uintptr_t)buffers->workspace % (unsigned)alignment) {
+            return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                                   "workspace = %p is not aligned to %d bytes; use aligned_alloc, "
+                                   "or tg_allocate_memory for a GPU",
+                                   buffers->workspace, alignment);
+        }
+        call->workspace = buffers->workspace;
+        return plan->launch(call);
+    }
+    tgi_workspace *workspace;
+    tg_status status =
+        tgi_workspace_take(&plan->context->workspaces, needed_bytes, buffers->stream, &workspace);
+    if (status)
+        return status;
+    call->workspace = workspace->memory;
+    status = plan->launch(call);
+    tgi_workspace_give(&plan->context->workspaces, workspace);
+    return status;
+}
+
 /* Launches a call that nothing stands in the way of, and sets *status. Returns 0 if the call is not
  * one of these. A tiny product takes as long as the instructions that lead to it, so this comes
  * first, and asks nothing that the plan can tell. */
@@ -85,10 +119,11 @@ static inline __attribute__((always_inline)) int launch_at_once(const tg_plan *p
 {
     if (!plan->is_immediate)
         return 0;
-    const tgi_call call = make_call(plan, problem, buffers);
+    tgi_call call = make_call(plan, problem, buffers);
     if (!is_apart(plan, &call) || is_unaligned(plan, &call))
         return 0;
-    *status = plan->launch(&call);
+    *status =
+        plan->takes_workspace ? run_with_workspace(plan, buffers, &call) : plan->launch(&call);
     return 1;
 }
 
@@ -142,39 +177,6 @@ tg_status tgi_plan_check_buffers(const tg_plan *plan, const tg_buffers *buffers)
 {
     const tgi_call call = make_call(plan, &plan->problem, buffers);
     return tgi_problem_is_empty(&plan->problem) ? TG_STATUS_OK : check_pointers(plan, &call);
-}
-
-static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffers, tgi_call *call)
-{
-    const int64_t needed_bytes = plan->proposal.workspace_bytes;
-    if (needed_bytes == 0)
-        return plan->launch(call);
-    if (buffers->workspace) {
-        if (buffers->workspace_bytes < needed_bytes) {
-            return tgi_status_fail(TG_STATUS_WORKSPACE_TOO_SMALL,
-                                   "workspace_bytes = %lld, the plan needs %lld; pass as many, or "
-                                   "workspace = NULL",
-                                   (ll)buffers->workspace_bytes, (ll)needed_bytes);
-        }
-        const int alignment = plan->context->backend->workspace_alignment;
-        if ((uintptr_t)buffers->workspace % (unsigned)alignment) {
-            return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                                   "workspace = %p is not aligned to %d bytes; use aligned_alloc, "
-                                   "or tg_allocate_memory for a GPU",
-                                   buffers->workspace, alignment);
-        }
-        call->workspace = buffers->workspace;
-        return plan->launch(call);
-    }
-    tgi_workspace workspace;
-    tg_status status =
-        tgi_workspace_take(&plan->context->workspaces, needed_bytes, buffers->stream, &workspace);
-    if (status)
-        return status;
-    call->workspace = workspace.memory;
-    status = plan->launch(call);
-    tgi_workspace_give(&plan->context->workspaces, workspace);
-    return status;
 }
 
 /* Runs the plan that `plan` owns for operands that are less aligned than it was told. */
@@ -337,7 +339,7 @@ tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem, 
     context = tgi_context_resolve(context, &status);
     if (!context)
         return status;
-    if (context->backend->find_memory) {
+    if (context->backend->find_memory && !tgi_host_is_on_device(context, problem)) {
         int is_host;
         if ((status = tgi_host_find_operands(context, problem, &is_host)))
             return status;

@@ -6,7 +6,7 @@
 #include "plan/operand_lines.h"
 #include "plan/plan.h"
 
-tg_status tgi_host_find_operands(const tg_context *context, const tg_problem *problem, int *is_host)
+tg_status tgi_host_find_operands(tg_context *context, const tg_problem *problem, int *is_host)
 {
     const tgi_operand_row *on_device = NULL, *pageable = NULL;
     const void *device_data = NULL, *host_data = NULL;
@@ -19,6 +19,7 @@ tg_status tgi_host_find_operands(const tg_context *context, const tg_problem *pr
             continue;
         const tgi_memory memory = context->backend->find_memory(&context->machine, data);
         if (memory == TGI_MEMORY_DEVICE) {
+            tgi_known_memory_add(&context->known, data);
             on_device = tgi_operands_get(id);
             device_data = data;
         } else if (memory == TGI_MEMORY_PAGEABLE) {

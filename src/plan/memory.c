@@ -36,8 +36,10 @@ void tg_release_memory(const tg_context *context, void *memory)
 {
     tg_status status;
     context = tgi_context_resolve((tg_context *)context, &status);
-    if (context && memory)
-        context->backend->release(&context->machine, memory);
+    if (!context || !memory)
+        return;
+    tgi_known_memory_forget(&((tg_context *)context)->known);
+    context->backend->release(&context->machine, memory);
 }
 
 static tg_status check_copy(const void *to, const void *from, int64_t size_bytes)

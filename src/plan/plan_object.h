@@ -21,7 +21,8 @@ struct tg_plan {
     tgi_launch_fn *launch; /* runs what is prepared */
     unsigned used;         /* operands that are read or written, as tgi_epilogue_find_used */
     unsigned in_place;     /* used operands that have the layout of D, and may be it */
-    int is_immediate;      /* 1: D is not empty, and calls take no workspace and write no log */
+    int is_immediate;      /* 1: D is not empty, and calls write no log */
+    int takes_workspace;   /* 1: a call needs some */
     /* Address bits of A and B that are 0, unless a plan for unaligned operands takes the call. */
     uintptr_t aligned_bits[2];
     tgi_gap gap[TGI_OPERAND_COUNT];   /* distances at which an operand overlaps D */

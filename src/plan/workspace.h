@@ -2,6 +2,8 @@
 #ifndef TGI_WORKSPACE_H
 #define TGI_WORKSPACE_H
 
+#include <stdatomic.h>
+
 #include "core/lock.h"
 #include "plan/backend.h"
 
@@ -16,12 +18,15 @@ typedef struct tgi_workspace {
 } tgi_workspace;
 
 /* Work that runs after the call may use a block that has an owner, in the order of the owner's
- * calls. Such a block never changes its owner and lives as long as the pool. */
+ * calls. Such a block never changes and lives as long as the pool. */
 typedef struct tgi_workspace_pool {
     const tgi_backend *backend;
     const tgi_machine *machine;
+    /* The block with an owner that was given back last, NULL if a call has taken it. Calls that
+     * repeat each other find theirs here, without the lock. */
+    tgi_workspace *_Atomic recent;
     tgi_lock lock;
-    tgi_workspace *kept; /* owned; the first kept_count are free for use */
+    tgi_workspace **kept; /* owned; the first kept_count are free for use */
     int kept_count, capacity;
     int block_count; /* free and taken; at most `capacity` */
 } tgi_workspace_pool;
@@ -32,8 +37,8 @@ void tgi_workspace_close(tgi_workspace_pool *pool);
 
 /* Takes a block of at least `size_bytes` for a call on the stream. */
 tg_status tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes, void *stream,
-                             tgi_workspace *workspace);
-void tgi_workspace_give(tgi_workspace_pool *pool, tgi_workspace workspace);
+                             tgi_workspace **block);
+void tgi_workspace_give(tgi_workspace_pool *pool, tgi_workspace *block);
 
 /* If blocks have owners, makes a spare block of at least `size_bytes`, so that the first call of a
  * stream allocates nothing. */

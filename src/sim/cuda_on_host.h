@@ -24,18 +24,21 @@
 /* These instruction sets select the rows of src/core/kernels.def that the simulator runs. */
 #define TGI_HAS_sm75 TGI_CHOSEN
 #define TGI_HAS_sm80 TGI_CHOSEN
+#define TGI_HAS_sm89 TGI_CHOSEN
 
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __grid_constant__
 #define __noinline__ __attribute__((noinline))
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 /* Blocks run one after another, so all share one copy, which starts at bank 0. */
 #define __shared__ static __attribute__((aligned(128)))
 #define __syncthreads tgi_sim_barrier
 #define __syncwarp tgi_sim_sync_warp
 #define threadIdx tgi_sim_thread_index
 #define blockIdx tgi_sim_block_index
+#define blockDim tgi_sim_block_size
 #define gridDim tgi_sim_grid_size
 
 #define TGI_NOT_INLINED __attribute__((noinline))
@@ -175,6 +178,8 @@ TGI_NOT_INLINED static void tgi_copy_async_if(uint32_t shared, const void *globa
 {
     if (is_on)
         tgi_sim_copy_async(shared, global, Bytes, Bytes);
+    else
+        tgi_sim_skip_copy();
 }
 template <int Pending> static inline void tgi_copy_async_wait(void)
 {
@@ -209,7 +214,7 @@ template <tg_type Type>
 TGI_NOT_INLINED static void tgi_multiply_16x8x16(float (&sum)[4], const uint32_t (&a)[4],
                                                  uint32_t b_0, uint32_t b_1)
 {
-    tgi_sim_multiply_matrices((tgi_sim_number *)sum, a, b_0, b_1, Type);
+    tgi_sim_multiply_matrices((tgi_sim_number *)sum, a, b_0, b_1, Type, Type);
 }
 
 #endif

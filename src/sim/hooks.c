@@ -40,7 +40,8 @@ static int is_index(uintptr_t place)
 {
     return place - (uintptr_t)&tgi_sim_thread_index < sizeof tgi_sim_thread_index ||
            place - (uintptr_t)&tgi_sim_block_index < sizeof tgi_sim_block_index ||
-           place - (uintptr_t)&tgi_sim_grid_size < sizeof tgi_sim_grid_size;
+           place - (uintptr_t)&tgi_sim_grid_size < sizeof tgi_sim_grid_size ||
+           place - (uintptr_t)&tgi_sim_block_size < sizeof tgi_sim_block_size;
 }
 
 /* A kernel's argument is in constant memory on a GPU. */
@@ -291,6 +292,16 @@ void tgi_sim_copy_async(uint32_t shared, const void *global, int size_bytes, int
         (async_copy){.to = to, .size_bytes = size_bytes, .group = run->thread->group, .site = site};
     if (byte_count > 0)
         memcpy(copy->bytes, global, (size_t)byte_count);
+}
+
+void tgi_sim_skip_copy(void)
+{
+    sim_run *run = tgi_sim_now;
+    if (run->requests) {
+        const int site = tgi_sim_resolve_site(run, CALLER);
+        tgi_sim_skip_access(run, ACCESS_GLOBAL_READ, site);
+        tgi_sim_skip_access(run, ACCESS_SHARED_COPY, site);
+    }
 }
 
 void tgi_sim_copy_commit(void)

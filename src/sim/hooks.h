@@ -38,15 +38,16 @@ void tgi_sim_note_rounded(const void *number);
  * tgi_sim_shared_address. */
 uint32_t tgi_sim_shared_address(const void *pointer);
 void tgi_sim_copy_async(uint32_t shared, const void *global, int size_bytes, int byte_count);
+void tgi_sim_skip_copy(void); /* this lane leaves out a copy that others may make */
 void tgi_sim_copy_commit(void);
 void tgi_sim_copy_wait(int pending_count);
 
-/* These are ldmatrix.x4, with .trans if is_transposed, and mma.m16n8k16 as
- * src/kernels/ptx/shared_memory.cuh and warp_mma.cuh describe them. All lanes of a warp call them,
- * and each waits for the others. */
+/* These are ldmatrix.x4, with .trans if is_transposed, and mma.m16n8 for types of 8, 16 and 32
+ * bits, as src/kernels/ptx/shared_memory.cuh and warp_mma.cuh describe them. FP32 numbers count as
+ * TF32. All lanes of a warp call them, and each waits for the others. */
 void tgi_sim_read_matrices(uint32_t part[4], uint32_t shared, int is_transposed);
 void tgi_sim_multiply_matrices(float sum[4], const uint32_t a[4], uint32_t b_0, uint32_t b_1,
-                               tg_type type);
+                               tg_type a_type, tg_type b_type);
 
 /* These are stmatrix.x4, __shfl_sync of a word and __syncwarp, which all lanes call too. */
 void tgi_sim_write_matrices(uint32_t shared, const uint32_t part[4]);

@@ -14,6 +14,13 @@ struct uint2 {
 
 struct alignas(8) float2 {
     float x, y;
+    float2() = default;
+    float2(const float2 &) = default;
+    TGI_NOT_INLINED float2 &operator=(const float2 &other)
+    {
+        tgi_sim_move(this, &other, sizeof *this);
+        return *this;
+    }
 };
 
 static inline float2 make_float2(float x, float y)
@@ -92,6 +99,18 @@ static inline int __any_sync(unsigned, int vote)
     return (int)votes;
 }
 
+static inline uint32_t __reduce_max_sync(unsigned, uint32_t word)
+{
+    for (int i = 1; i < 32; i *= 2)
+        word = max(word, tgi_sim_shuffle(word, (int)threadIdx.x % 32 ^ i));
+    return word;
+}
+
+static inline uint32_t __reduce_min_sync(unsigned, uint32_t word)
+{
+    return ~__reduce_max_sync(~0u, ~word);
+}
+
 static inline float __fmul_rn(float a, float b)
 {
     return a * b;
@@ -162,21 +181,23 @@ TGI_NOT_INLINED static inline void tgi_sim_on_write_shared_unit(uint32_t shared,
     tgi_sim_store_shared(shared, &unit, 16);
 }
 
-/* The kernels that run here store no lines transposed, and multiply types of 16 bits. */
+/* The kernels that run here store no lines transposed. */
 static inline void tgi_sim_on_store_matrices_transposed(uint32_t, const uint32_t (&)[4])
 {
     __builtin_trap();
 }
 
-static inline void tgi_sim_on_multiply_tf32(float (&)[4], const uint32_t (&)[4], uint32_t, uint32_t)
+TGI_NOT_INLINED static void tgi_sim_on_multiply_tf32(float (&sum)[4], const uint32_t (&a)[4],
+                                                     uint32_t b_0, uint32_t b_1)
 {
-    __builtin_trap();
+    tgi_sim_multiply_matrices(sum, a, b_0, b_1, TG_TYPE_FP32, TG_TYPE_FP32);
 }
 
 template <tg_type Type, tg_type B_type>
-static inline void tgi_sim_on_multiply_fp8(float (&)[4], const uint32_t (&)[4], uint32_t, uint32_t)
+TGI_NOT_INLINED static void tgi_sim_on_multiply_fp8(float (&sum)[4], const uint32_t (&a)[4],
+                                                    uint32_t b_0, uint32_t b_1)
 {
-    __builtin_trap();
+    tgi_sim_multiply_matrices(sum, a, b_0, b_1, Type, B_type);
 }
 
 /* These replace src/kernels/ptx/convert.cuh, launch.cuh, global_memory.cuh and cluster.cuh. */

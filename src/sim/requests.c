@@ -104,14 +104,26 @@ static void reserve(sim_run *run, queue *open, int count)
     open->capacity = capacity;
 }
 
-void tgi_sim_add_access(sim_run *run, access_kind kind, uintptr_t address, int size_bytes, int site)
+/* Returns the queue of the running thread's access. */
+static queue *find_own_queue(sim_run *run, access_kind kind, int site)
 {
     const sim_thread *thread = run->thread;
     const int depth = thread->depth < TGI_SIM_FRAMES ? thread->depth : TGI_SIM_FRAMES;
-    const int lane = thread->index % TGI_WARP_THREADS;
     const uint64_t own_place =
         kind == ACCESS_GLOBAL_WRITE ? thread->own_place ^ thread->rounded_place : thread->own_place;
-    queue *open = find_queue(run, thread->paths[depth] ^ own_place, site, kind);
+    return find_queue(run, thread->paths[depth] ^ own_place, site, kind);
+}
+
+void tgi_sim_skip_access(sim_run *run, access_kind kind, int site)
+{
+    find_own_queue(run, kind, site)->lane_numbers[run->thread->index % TGI_WARP_THREADS]++;
+}
+
+void tgi_sim_add_access(sim_run *run, access_kind kind, uintptr_t address, int size_bytes, int site)
+{
+    const sim_thread *thread = run->thread;
+    const int lane = thread->index % TGI_WARP_THREADS;
+    queue *open = find_own_queue(run, kind, site);
     open->is_kept = thread->own_place != 0;
     int place = (int)(open->lane_numbers[lane]++ - open->first_number);
     reserve(run, open, place + 1);
@@ -288,6 +300,8 @@ static void count_queue(sim_run *run, queue *open, int count)
     for (int i = 0; i < count; i++) {
         const request *one = &open->requests[i];
         int sector_count = 0;
+        if (!one->mask)
+            continue; /* all lanes skipped it */
         if (kind == ACCESS_GLOBAL_READ || kind == ACCESS_GLOBAL_WRITE)
             sector_count = count_global(run, one, kind == ACCESS_GLOBAL_WRITE, counts);
         else

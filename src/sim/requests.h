@@ -12,6 +12,9 @@ void tgi_sim_close_requests(sim_requests *requests);
 void tgi_sim_add_access(sim_run *run, access_kind kind, uintptr_t address, int size_bytes,
                         int site);
 
+/* Has the running lane take no part in the next request of such accesses, which others may make. */
+void tgi_sim_skip_access(sim_run *run, access_kind kind, int site);
+
 /* Counts the requests of the warp that no lane can join any more; all if `is_end`, at the end of an
  * interval. */
 void tgi_sim_count_requests(sim_run *run, const sim_thread *lanes, int lane_count, int is_end);

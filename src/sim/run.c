@@ -118,6 +118,7 @@ static void prepare_block(sim_run *run, const tgi_sim_block *block)
 {
     tgi_sim_block_index = (tgi_sim_index){block->x, block->y, 0};
     tgi_sim_grid_size = (tgi_sim_index){run->launch->grid[0], run->launch->grid[1], 1};
+    tgi_sim_block_size = (tgi_sim_index){run->launch->block[0], run->launch->block[1], 1};
     run->weight = block->weight;
     run->block_serial++;
     run->interval++;

@@ -2,7 +2,7 @@
 
 #include "sim/thread_index.h"
 
-tgi_sim_index tgi_sim_thread_index, tgi_sim_block_index, tgi_sim_grid_size;
+tgi_sim_index tgi_sim_thread_index, tgi_sim_block_index, tgi_sim_grid_size, tgi_sim_block_size;
 sim_run *tgi_sim_now;
 
 void tgi_sim_stop(sim_run *run)

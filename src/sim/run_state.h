@@ -15,8 +15,9 @@ typedef enum thread_state {
     THREAD_ENDED
 } thread_state;
 
-/* The most words that a lane passes to an instruction of its warp. */
-enum { EXCHANGED_WORDS = 6 };
+/* The most words that a lane passes to an instruction of its warp: the numbers of four words of A
+ * and two of B, which are four each in FP8. */
+enum { EXCHANGED_WORDS = 24 };
 
 /* An asynchronous copy from global to shared memory that no thread has waited for. */
 typedef struct async_copy {
@@ -64,6 +65,7 @@ typedef struct word_history {
 typedef struct elem_history {
     uint32_t block; /* serial; 0: not written */
     uint32_t interval;
+    uint32_t sync; /* sync_count of the thread then */
     int32_t site;
     int32_t thread;
 } elem_history;

@@ -17,19 +17,27 @@
 /* A, B and D are arrays of elements of the row's type. */
 typedef void tgi_sim_function(const void *a, const void *b, void *d, int m, int n, int k);
 
-/* The body of a kernel with one argument: a tgi_gemm_args or a tgi_attention_rung_args. */
+/* The body of a kernel with one argument, which is at `args`. */
 typedef void tgi_sim_body(const void *args);
 
-/* A kernel that the simulator can run: a rung of the ladder, or a BF16 row of family mma. */
+/* A kernel that the simulator can run: a rung of the ladder, or a row of mma_rows.h. */
 typedef struct tgi_sim_kernel {
     tgi_kernel row;
     int is_in_table;            /* 0: a small tile that the simulator alone has */
-    tgi_sim_function *function; /* NULL for family mma */
+    tgi_sim_function *function; /* NULL for production kernels */
     tgi_sim_body *body;         /* NULL for rungs */
 } tgi_sim_kernel;
 
-/* Returns the rows of kernels.def, then the small tiles; NULL after the last. */
+/* Returns the rungs of kernels.def, the small tiles, then production kernels; NULL after the
+ * last. */
 const tgi_sim_kernel *tgi_sim_get_kernel(int index);
+
+/* Returns a production kernel by its number from 0 on; NULL after the last (sim_production.c). */
+const tgi_sim_kernel *tgi_sim_get_production(int index);
+
+/* Returns the body of a function of a production kernel, or of a pass that goes before or behind
+ * it; NULL if the simulator has none. */
+tgi_sim_body *tgi_sim_find_body(const char *symbol);
 
 /* A block to run. It stands for `weight` blocks with the same counts. */
 typedef struct tgi_sim_block {

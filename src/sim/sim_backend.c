@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/checked.h"
 #include "core/status.h"
+#include "cuda/families/family.h"
 #include "model/chips.h"
 #include "model/ladder_model.h"
 #include "model/ladder_problem.h"
@@ -27,7 +29,7 @@ static tg_status open_sim(tgi_machine *machine, int ordinal)
     tg_status status = tg_find_chip(CHIP, &chip);
     *machine = tgi_chips_make_machine(&chip);
     snprintf(machine->name, sizeof machine->name, "simulator, plans for %.32s", chip.title);
-    machine->isa = TGI_ISA_sm80; /* the sources are compiled as for this one */
+    machine->isa = TGI_ISA_sm89; /* the sources are compiled as for this one */
     machine->features = tgi_kernels_isa_features(machine->isa);
     return status;
 }
@@ -68,11 +70,15 @@ static int is_rung(const tgi_kernel *row)
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     proposal->thread_count = 1;
-    proposal->sum_order = is_rung(proposal->kernel) ? TGI_SUM_WHOLE : proposal->kernel->sum_order;
+    proposal->sum_order = TGI_SUM_WHOLE;
     if (tgi_problem_is_empty(p)) {
         proposal->is_legal = 1;
+    } else if (tgi_kernels_has_slices(proposal->kernel) && p->precision == TG_PRECISION_DEFAULT) {
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
+                   "the simulator leaves fp32 in precision default to the ladder; name a precision "
+                   "of slices, such as bf16x6");
     } else if (!is_rung(proposal->kernel) && !tgi_problem_is_scale_only(p)) {
-        tgi_sim_propose_gemm(machine, p, proposal);
+        tgi_cuda_propose(machine, p, proposal);
     } else if (takes_problem(p, &proposal->refusal) &&
                tgi_model_ladder_takes_sizes(proposal->kernel, p->m, p->n, p->k,
                                             &proposal->refusal)) {
@@ -97,33 +103,35 @@ static tg_status clear(const tgi_call *call)
 /* The prepared launch that a plan keeps. */
 typedef struct sim_prepared {
     const tgi_sim_kernel *kernel; /* NULL if no product is formed */
-    tgi_sim_launch launch;        /* all but pointers */
-    tgi_gemm_args args;           /* the argument of a production kernel, all but pointers */
+    tgi_sim_launch launch;        /* a rung's, without pointers */
+    int64_t workspace_bytes;
+    _Alignas(TGI_CACHE_LINE_BYTES) char block[]; /* a production kernel's, of the CUDA backend */
 } sim_prepared;
 
 static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
 {
-    (void)p;
-    (void)proposal;
-    return sizeof(sim_prepared);
+    const int64_t own_bytes = sizeof(sim_prepared);
+    return is_rung(proposal->kernel) || tgi_problem_is_scale_only(p)
+               ? own_bytes
+               : own_bytes + tgi_backend_cuda.count_prepared_bytes(p, proposal);
 }
 
 static tg_status launch_sim(const tgi_call *call)
 {
-    const sim_prepared *prepared = call->prepared;
+    sim_prepared *prepared = call->prepared;
     char text[400];
     if (!prepared->kernel)
         return clear(call);
+    if (prepared->kernel->body) {
+        tgi_call own = *call;
+        own.prepared = prepared->block;
+        return tgi_sim_launch_gemm(&own, prepared->workspace_bytes);
+    }
     tgi_sim_record record = {.counts = NULL};
     tgi_sim_launch launch = prepared->launch;
-    tgi_gemm_args args = prepared->args;
     launch.a = call->a;
     launch.b = call->b;
     launch.d = call->d;
-    if (launch.body) {
-        launch.args = &args;
-        tgi_sim_complete_gemm(call, &args, &launch);
-    }
     tg_status status = tgi_sim_run(&launch, &record);
     if (status || record.finding_count == 0)
         return status;
@@ -136,16 +144,16 @@ static tgi_launch_fn *prepare(const tgi_machine *machine, const tgi_problem *p,
                               const tgi_proposal *proposal, void *block)
 {
     sim_prepared *prepared = block;
-    (void)machine;
     if (tgi_problem_is_scale_only(p))
         return launch_sim;
     prepared->kernel = find_kernel(proposal->kernel);
+    prepared->workspace_bytes = proposal->workspace_bytes;
     prepared->launch = (tgi_sim_launch){
         .function = prepared->kernel->function, .m = (int)p->m, .n = (int)p->n, .k = (int)p->k};
     if (prepared->kernel->function)
         tgi_sim_set_grid(&prepared->kernel->row, p->m, p->n, &prepared->launch);
     else
-        tgi_sim_prepare_gemm(prepared->kernel, p, &prepared->args, &prepared->launch);
+        tgi_backend_cuda.prepare(machine, p, proposal, prepared->block);
     return launch_sim;
 }
 
@@ -177,8 +185,8 @@ const tgi_backend tgi_backend_sim = {
     .device = "sim",
     .row_device = "cuda",
     .has_row = has_row,
-    .workspace_alignment = TGI_CACHE_LINE_BYTES,
-    .operand_alignment = 1,
+    .workspace_alignment = 256,
+    .operand_alignment = TGI_CUDA_OPERAND_ALIGNMENT,
     .count_devices = count_devices,
     .open = open_sim,
     .propose = propose,

@@ -5,12 +5,14 @@
 
 #include "core/checked.h"
 #include "core/operand_view.h"
+#include "core/status.h"
+#include "cuda/families/family.h"
+#include "cuda/runtime/launch.h"
 #include "kernels/mma/mma_shape.h"
-#include "model/tile_model.h"
+#include "kernels/mma/mma_slices_args.h"
 
 #define GROUP_TILE_ROWS 8 /* as the launch on a GPU numbers tiles */
 #define UNIT_BYTES 16     /* the widest access */
-#define COUNT_MAX (INT32_MAX - 1023)
 
 static int64_t count_shared_bytes(const tgi_kernel *row)
 {
@@ -75,55 +77,75 @@ static tgi_sim_range find_range(const tgi_operand_view *view, const void *data)
     return (tgi_sim_range){(uintptr_t)data + (uintptr_t)low, (uintptr_t)data + (uintptr_t)high};
 }
 
-void tgi_sim_complete_gemm(const tgi_call *call, tgi_gemm_args *args, tgi_sim_launch *launch)
+/* Lists the operands of a call that hold elements. D is the first, because C may lie in its
+ * place. */
+static void list_operands(const tgi_call *call, tgi_sim_launch *launch)
 {
     static const char names[] = {'A', 'B', 'C', 'V', 'V', 'V', 'V', 'D'};
-    int count = 1; /* D is the first, because C may lie in its place */
-#define TGI_FACTOR(name, value) args->problem.epilogue.name = call->problem->epilogue.name;
+    int count = 1;
 #define TGI_OPERAND(name, title, form, role, ...)                                                  \
-    args->name = call->name;                                                                       \
     if (call->name) {                                                                              \
         const int is_output = TGI_OPERAND_##name == TGI_OPERAND_d;                                 \
-        const tgi_operand_view view =                                                              \
-            tgi_problem_view_operand(&args->problem, TGI_OPERAND_##name);                          \
+        const tgi_operand_view view = tgi_problem_view_operand(call->problem, TGI_OPERAND_##name); \
         launch->operands[is_output ? 0 : count++] =                                                \
             (tgi_sim_operand){names[TGI_OPERAND_##name], (int)tgi_type_bytes(view.type),           \
                               is_output, find_range(&view, call->name)};                           \
     }
 #include "core/operands.def"
-#undef TGI_FACTOR
 #undef TGI_OPERAND
     launch->operand_count = count;
+}
+
+void tgi_sim_complete_gemm(const tgi_call *call, tgi_gemm_args *args, tgi_sim_launch *launch)
+{
+#define TGI_FACTOR(name, value) args->problem.epilogue.name = call->problem->epilogue.name;
+#define TGI_OPERAND(name, ...) args->name = call->name;
+#include "core/operands.def"
+#undef TGI_FACTOR
+#undef TGI_OPERAND
+    list_operands(call, launch);
     if ((uintptr_t)call->d % UNIT_BYTES)
         args->d_vector_elems = 1;
 }
 
-void tgi_sim_propose_gemm(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+/* The queue of a call whose kernels the simulator runs. */
+typedef struct sim_queue {
+    tgi_cuda_queue queue; /* first member: the runner has its address */
+    const tgi_call *call;
+    int64_t workspace_bytes;
+} sim_queue;
+
+static tg_status run_kernel(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, void **arguments)
 {
-    const tgi_kernel *row = proposal->kernel;
-    const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count, count_tiles(row, p)};
-    if (!tgi_refusal_check_epilogue(&proposal->refusal, &p->epilogue, TGI_BY_FRAGMENTS))
-        return;
-    if (p->precision != TG_PRECISION_DEFAULT) {
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
-                   "computes %s only in precision default", tg_get_type_name(p->type));
-        return;
+    const sim_queue *own = (const sim_queue *)queue;
+    const tgi_call *call = own->call;
+    char text[400];
+    tgi_sim_record record = {.counts = NULL};
+    tgi_sim_launch launch = {.body = tgi_sim_find_body(kernel->symbol),
+                             .args = arguments[0],
+                             .args_bytes = sizeof(tgi_mma_slices_args), /* the longest */
+                             .type = call->problem->type,
+                             .shared_bytes = kernel->shared_bytes,
+                             .grid = {kernel->grid[0], kernel->grid[1]},
+                             .block = {kernel->block[0], kernel->block[1]}};
+    if (!launch.body)
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED, "the simulator lacks kernel %.80s",
+                               kernel->symbol);
+    list_operands(call, &launch);
+    if (own->workspace_bytes > 0) {
+        const uintptr_t low = (uintptr_t)call->workspace;
+        launch.operands[launch.operand_count++] =
+            (tgi_sim_operand){'W', 4, 1, {low, low + (uintptr_t)own->workspace_bytes}};
     }
-    for (int i = 0; i < 5; i++) {
-        if (sizes[i] > COUNT_MAX) {
-            tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
-                       "the kernel counts to %d; a size is %lld", COUNT_MAX, (long long)sizes[i]);
-            return;
-        }
-    }
-    const tgi_tile_work work = {.block_count = (double)count_tiles(row, p),
-                                .block_k = (double)p->k,
-                                .part_count = 1.0,
-                                .copy_bytes = 16.0,
-                                .blocks_per_sm = TGI_MMA_BLOCKS_PER_SM(
-                                    row->thread_rows * row->thread_cols, row->thread_count)};
-    proposal->is_legal = 1;
-    proposal->shared_bytes = count_shared_bytes(row);
-    proposal->predicted_s = proposal->serial_s =
-        tgi_model_mma_seconds(&machine->gpu, row, p, &work);
+    const tg_status status = tgi_sim_run(&launch, &record);
+    if (status || record.finding_count == 0)
+        return status;
+    tgi_sim_describe(&record.findings[0], kernel->symbol, launch.block, text, sizeof text);
+    return tgi_status_fail(TG_STATUS_DEVICE_FAILURE, "%s", text);
+}
+
+tg_status tgi_sim_launch_gemm(const tgi_call *call, int64_t workspace_bytes)
+{
+    const sim_queue own = {{.runner = run_kernel}, call, workspace_bytes};
+    return tgi_cuda_launch_call(&own.queue, call);
 }

@@ -1,5 +1,5 @@
-/* Lists the kernels that are compiled for the simulator: the symbols of ladder.cu, small_tiles.cu
- * and mma_rows.cu. */
+/* Lists the rungs that are compiled for the simulator: the symbols of ladder.cu and
+ * small_tiles.cu. */
 #include <stddef.h>
 
 #include "core/checked.h"
@@ -15,14 +15,7 @@
 #define TGI_INSTANCE(name, ...) extern tgi_sim_function name;
 #include "core/kernels.def"
 #include "sim/small_tiles.def"
-#undef TGI_IMAGE_ladder
-#undef TGI_INSTANCE
-
-#define TGI_IMAGE_mma_bf16 TGI_CHOSEN
-#define TGI_INSTANCE(name, ...) extern tgi_sim_body name;
-#include "core/kernels.def"
 #undef TGI_CUDA_ROW
-#undef TGI_IMAGE_mma_bf16
 
 /* An entry takes the whole row; its name, which is its symbol, takes six columns of it. */
 #define TGI_SYMBOL(image, family, isa, type, b_types, sum, math, order, rows, cols, depth, ...)    \
@@ -32,19 +25,9 @@
      .is_in_table = is_row,                                                                        \
      .function = TGI_SYMBOL(__VA_ARGS__)},
 
-#define TGI_BODY_ENTRY(...)                                                                        \
-    {.row = TGI_CUDA_ROW_INIT(__VA_ARGS__), .is_in_table = 1, .body = TGI_SYMBOL(__VA_ARGS__)},
-
 static const tgi_sim_kernel kernels[] = {
-#define TGI_IMAGE_ladder TGI_CHOSEN
 #define TGI_CUDA_ROW(image, family, isa, ...)                                                      \
     TGI_ROW(image, isa, TGI_ENTRY(1, image, family, isa, __VA_ARGS__))
-#include "core/kernels.def"
-#undef TGI_CUDA_ROW
-#undef TGI_IMAGE_ladder
-#define TGI_IMAGE_mma_bf16 TGI_CHOSEN
-#define TGI_CUDA_ROW(image, family, isa, ...)                                                      \
-    TGI_ROW(image, isa, TGI_BODY_ENTRY(image, family, isa, __VA_ARGS__))
 #include "core/kernels.def"
 #undef TGI_CUDA_ROW
 #define TGI_CUDA_ROW(image, family, isa, ...)                                                      \
@@ -54,7 +37,8 @@ static const tgi_sim_kernel kernels[] = {
 
 const tgi_sim_kernel *tgi_sim_get_kernel(int index)
 {
-    return index < (int)(sizeof kernels / sizeof kernels[0]) ? &kernels[index] : NULL;
+    const int count = (int)(sizeof kernels / sizeof kernels[0]);
+    return index < count ? &kernels[index] : tgi_sim_get_production(index - count);
 }
 
 void tgi_sim_set_grid(const tgi_kernel *row, int64_t m, int64_t n, tgi_sim_launch *launch)

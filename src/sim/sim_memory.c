@@ -61,13 +61,23 @@ static void refuse(sim_run *run, tg_finding_kind kind, uintptr_t address, int si
     tgi_sim_stop(run);
 }
 
+/* Returns 1 if an access of another thread, made when its warp had passed sync_count syncwarps, is
+ * not ordered before one that the running thread makes now. */
+static int is_unordered(const sim_run *run, int other, uint32_t sync_count)
+{
+    const sim_thread *thread = run->thread;
+    return other != thread->index &&
+           (other / TGI_WARP_THREADS != thread->index / TGI_WARP_THREADS ||
+            sync_count == thread->sync_count);
+}
+
 /* Checks a read or write of an output against its last write. */
 static void check_output(sim_run *run, elem_history *elem, uintptr_t address, int is_write,
                          int site)
 {
-    int is_other = elem->block && elem->thread != run->thread->index;
     if (elem->block &&
-        (elem->block != run->block_serial || (is_other && elem->interval == run->interval))) {
+        (elem->block != run->block_serial ||
+         (elem->interval == run->interval && is_unordered(run, elem->thread, elem->sync)))) {
         tgi_sim_finding *finding = tgi_sim_find(run, TG_FINDING_RACE, site);
         if (finding && !finding->place[0]) {
             name_global(run, address, finding->place, sizeof finding->place);
@@ -76,7 +86,8 @@ static void check_output(sim_run *run, elem_history *elem, uintptr_t address, in
         }
     }
     if (is_write)
-        *elem = (elem_history){run->block_serial, run->interval, site, run->thread->index};
+        *elem = (elem_history){run->block_serial, run->interval, run->thread->sync_count, site,
+                               run->thread->index};
 }
 
 void tgi_sim_check_global(sim_run *run, uintptr_t address, int size_bytes, int is_write, int site)
@@ -110,16 +121,6 @@ static void report(sim_run *run, tg_finding_kind kind, uintptr_t address, int si
     name_shared(run, address, finding->place, sizeof finding->place);
     finding->other_thread = other;
     finding->other_site = other_site;
-}
-
-/* Returns 1 if an access of another thread, made when its warp had passed sync_count syncwarps, is
- * not ordered before one that the running thread makes now. */
-static int is_unordered(const sim_run *run, int other, uint32_t sync_count)
-{
-    const sim_thread *thread = run->thread;
-    return other != thread->index &&
-           (other / TGI_WARP_THREADS != thread->index / TGI_WARP_THREADS ||
-            sync_count == thread->sync_count);
 }
 
 static void check_read(sim_run *run, word_history *word, uintptr_t address, int site)
@@ -157,7 +158,11 @@ static void check_write(sim_run *run, word_history *word, uintptr_t address, uns
                         int is_copy, int site)
 {
     const int thread = run->thread->index;
-    const int is_fresh = word->block == run->block_serial && word->write_interval == run->interval;
+    /* Bytes that its warp has written before its last syncwarp do not count with those of now. */
+    const int is_fresh = word->block == run->block_serial &&
+                         word->write_interval == run->interval &&
+                         (word->writer / TGI_WARP_THREADS != thread / TGI_WARP_THREADS ||
+                          word->write_sync == run->thread->sync_count);
     const int is_known = word->block == run->block_serial && (word->written_bytes & bytes);
     const int is_read = word->read_interval == run->interval;
     if (is_known && word->writer != thread &&

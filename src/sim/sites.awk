@@ -1,11 +1,13 @@
-# Assembly of an instrumented kernel in, the same out with three changes:
+# Assembly of an instrumented kernel in, the same out with four changes:
 # 1. the thread sanitizer's functions, and memcpy and its kin, get the simulator's names, so that a
 #    program may use the real sanitizer beside it;
-# 2. section tgi_sim_sites gains an entry for each call: return address, file, line, the first two
-#    relative to themselves. It takes the place of the debug information, which is left out with the
-#    paths that it holds;
+# 2. section tgi_sim_sites gains an entry for each call: return address, relative to itself, and
+#    line with the number of the file above it. The first entry of an object has 0 and the place of
+#    the list of its files. The section takes the place of the debug information, which is left out
+#    with the paths that it holds;
 # 3. section tgi_sim_variables gains an entry for each static variable: address, bytes. These are
-#    the kernels' shared memory.
+#    the kernels' shared memory;
+# 4. names of C++ become labels that the assembler forgets. They are an object's own, and long.
 # Lines of the simulator's headers, *_on_host.h, count as the caller's (line 0).
 
 /^[ \t]*\.section[ \t]+"?\.debug_/ { is_debug = 1; next }
@@ -36,19 +38,38 @@ is_debug { next }
 }
 /^[ \t]*\.weak[ \t]/ { next }
 
+# Returns the line with short names.
+function shorten(line,    out, name) {
+    out = ""
+    while (match(line, /_Z[A-Za-z0-9_$.]+/)) {
+        name = substr(line, RSTART, RLENGTH)
+        if (!(name in short_names))
+            short_names[name] = ".Ltgi_name" short_count++
+        out = out substr(line, 1, RSTART - 1) short_names[name]
+        line = substr(line, RSTART + RLENGTH)
+    }
+    return out line
+}
+
 {
     gsub(/__tsan_/, "tgi_sim_")
+    if (/_Z/)
+        $0 = shorten($0)
 }
 
 /^[ \t]*(call|callq|bl|blr)[ \t]/ {
     if ($2 ~ /^mem(cpy|move|set)/)
         sub(/mem/, "tgi_sim_mem")
     print
-    site_count++
-    used_files[file] = 1
-    printf ".Ltgi_site%d:\n\t.pushsection tgi_sim_sites,\"a\",%%progbits\n", site_count
-    printf "\t.long .Ltgi_site%d-.\n\t.long .Ltgi_file%d-.\n\t.long %d\n\t.popsection\n", \
-        site_count, file, file_names[file] ~ /_on_host[.]h$/ ? 0 : line
+    if (!(file in file_numbers)) {
+        used_files[file_count + 0] = file
+        file_numbers[file] = file_count++
+    }
+    printf "\t.pushsection tgi_sim_sites,\"a\",%%progbits\n"
+    if (!site_count++)
+        printf "\t.long 0\n\t.long .Ltgi_files-.\n"
+    printf "\t.long .Ltgi_site%d-.\n\t.long %d\n\t.popsection\n.Ltgi_site%d:\n", site_count, \
+        file_numbers[file] * 65536 + (file_names[file] ~ /_on_host[.]h$/ ? 0 : line), site_count
     next
 }
 
@@ -61,7 +82,9 @@ is_debug { next }
 }
 
 END {
-    print "\t.section .rodata.tgi_sim,\"a\",%progbits"
-    for (used in used_files)
-        printf ".Ltgi_file%d:\n\t.asciz \"%s\"\n", used, file_names[used]
+    print "\t.section .rodata.tgi_sim,\"a\",%progbits\n\t.balign 4\n.Ltgi_files:"
+    for (i = 0; i < file_count; i++)
+        printf "\t.long .Ltgi_file%d-.\n", i
+    for (i = 0; i < file_count; i++)
+        printf ".Ltgi_file%d:\n\t.asciz \"%s\"\n", i, file_names[used_files[i]]
 }

@@ -4,9 +4,12 @@
 
 #include "core/alloc.h"
 
-/* The places are relative to themselves, so that loading the library needs no relocation. */
+/* The places are relative to themselves, so that loading the library needs no relocation. The first
+ * entry of each object has no return address and the place of the list of its files, which are such
+ * places too. Other entries have the number of the file, times FILE_STEP, and the line. */
+enum { FILE_STEP = 65536 };
 typedef struct site_entry {
-    int32_t return_address, file, line;
+    int32_t return_address, place;
 } site_entry;
 typedef struct variable_entry {
     int32_t address, size_bytes;
@@ -25,6 +28,9 @@ static struct slot {
     int site;
 } * slots;
 static size_t slot_count;
+/* The first entries of the objects. */
+enum { OBJECTS_MAX = 16 };
+static int objects[OBJECTS_MAX], object_count;
 static tgi_sim_range shared;
 
 static const void *resolve(const int32_t *place)
@@ -116,6 +122,10 @@ int tgi_sim_open_sites(void)
     if (!list_lines() || !(slots = tgi_alloc_object((int64_t)(slot_count * sizeof *slots))))
         return 0;
     for (int i = 0; i < site_count; i++) {
+        if (__start_tgi_sim_sites[i].return_address == 0) {
+            objects[object_count++] = i;
+            continue;
+        }
         const void *return_address = resolve(&__start_tgi_sim_sites[i].return_address);
         size_t slot = hash(return_address);
         while (slots[slot].return_address)
@@ -136,12 +146,16 @@ int tgi_sim_find_site(const void *return_address)
 
 int tgi_sim_get_line(int site)
 {
-    return __start_tgi_sim_sites[site].line;
+    return __start_tgi_sim_sites[site].place % FILE_STEP;
 }
 
 const char *tgi_sim_get_file(int site)
 {
-    return resolve(&__start_tgi_sim_sites[site].file);
+    int object = object_count - 1;
+    while (objects[object] > site)
+        object--;
+    const int32_t *files = resolve(&__start_tgi_sim_sites[objects[object]].place);
+    return resolve(&files[__start_tgi_sim_sites[site].place / FILE_STEP]);
 }
 
 tgi_sim_range tgi_sim_get_shared(void)

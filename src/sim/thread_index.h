@@ -1,5 +1,5 @@
-/* The indices of the running thread and of its block, and the size of the grid. Compiles as C11
- * and C++17. */
+/* The indices of the running thread and of its block, and the sizes of the grid and of a block.
+ * Compiles as C11 and C++17. */
 #ifndef TGI_SIM_THREAD_INDEX_H
 #define TGI_SIM_THREAD_INDEX_H
 
@@ -15,7 +15,8 @@ extern "C" {
 #define TGI_SIM_CONSTANT
 #endif
 
-extern TGI_SIM_CONSTANT tgi_sim_index tgi_sim_thread_index, tgi_sim_block_index, tgi_sim_grid_size;
+extern TGI_SIM_CONSTANT tgi_sim_index tgi_sim_thread_index, tgi_sim_block_index, tgi_sim_grid_size,
+    tgi_sim_block_size;
 
 #ifdef __cplusplus
 }

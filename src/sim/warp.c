@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/dtype.h"
+#include "core/types.h"
 #include "sim/hooks.h"
 #include "sim/run_state.h"
 
@@ -102,29 +103,48 @@ void tgi_sim_store_shared(uint32_t shared, const void *value, int size_bytes)
     memcpy((void *)place, value, (size_t)size_bytes);
 }
 
-/* Returns 16-bit number `index` of a lane's words as FP32. */
-static float decode(const uint32_t *words, int index, tg_type type)
+/* Writes the numbers of `count` words, in the order of k, as the bits of FP32. */
+static void decode(const uint32_t *words, int count, tg_type type, uint32_t *numbers)
 {
-    const uint16_t bits = (uint16_t)(words[index / 2] >> index % 2 * 16);
-    return type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits) : tgi_fp32_from_fp16(bits);
+    const int bytes = (int)tgi_type_bytes(type), per_word = 4 / bytes;
+    for (int i = 0; i < count * per_word; i++) {
+        const uint32_t bits = words[i / per_word] >> i % per_word * 8 * bytes;
+        const float number = type == TG_TYPE_BF16       ? tgi_fp32_from_bf16((uint16_t)bits)
+                             : type == TG_TYPE_FP16     ? tgi_fp32_from_fp16((uint16_t)bits)
+                             : type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3((uint8_t)bits)
+                             : type == TG_TYPE_FP8_E5M2 ? tgi_fp32_from_e5m2((uint8_t)bits)
+                                                        : 0.0f;
+        const uint32_t tf32 = bits & ~0x1fffu;
+        memcpy(&numbers[i], type == TG_TYPE_FP32 ? (const void *)&tf32 : &number, 4);
+    }
 }
 
 void tgi_sim_multiply_matrices(float sum[4], const uint32_t a[4], uint32_t b_0, uint32_t b_1,
-                               tg_type type)
+                               tg_type a_type, tg_type b_type)
 {
     const int lane = tgi_sim_now->thread->index % TGI_WARP_THREADS;
-    const uint32_t words[EXCHANGED_WORDS] = {a[0], a[1], a[2], a[3], b_0, b_1};
+    const int per_word = 4 / (int)tgi_type_bytes(a_type);
+    const uint32_t b[] = {b_0, b_1};
+    uint32_t numbers[EXCHANGED_WORDS];
     int turn;
-    const sim_thread *lanes = meet_lanes(words, EXCHANGED_WORDS, CALLER, &turn);
+    decode(a, 4, a_type, numbers);
+    decode(b, 2, b_type, numbers + 4 * per_word);
+    const sim_thread *lanes = meet_lanes(numbers, 6 * per_word, CALLER, &turn);
     for (int i = 0; i < 4; i++) {
         const int row = lane / 4 + i / 2 * 8, col = lane % 4 * 2 + i % 2;
-        for (int k = 0; k < 16; k++) {
-            /* Lane 4 g + c has pairs of k = 2 c and 2 c + 8. */
-            const uint32_t *a_words = lanes[row % 8 * 4 + k % 8 / 2].exchanged[turn];
-            const uint32_t *b_words = lanes[col * 4 + k % 8 / 2].exchanged[turn] + 4;
-            sum[i] += decode(a_words + row / 8 + k / 8 * 2, k % 2, type) *
-                      decode(b_words + k / 8, k % 2, type);
+        for (int word = 0; word < 8; word++) {
+            /* Lane 4 g + c has words c and c + 4 of k. */
+            const uint32_t *of_a =
+                lanes[row % 8 * 4 + word % 4].exchanged[turn] + (row / 8 + word / 4 * 2) * per_word;
+            const uint32_t *of_b =
+                lanes[col * 4 + word % 4].exchanged[turn] + (4 + word / 4) * per_word;
+            for (int k = 0; k < per_word; k++) {
+                float left, right;
+                memcpy(&left, &of_a[k], sizeof left);
+                memcpy(&right, &of_b[k], sizeof right);
+                sum[i] += left * right;
+            }
         }
     }
-    tgi_sim_count_products(sum, 4, 16, CALLER);
+    tgi_sim_count_products(sum, 4, 8 * per_word, CALLER);
 }

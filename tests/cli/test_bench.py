@@ -7,6 +7,7 @@ WRONG_TILEGEMM is the command with wrong kernels (wrong_execute.c). FAKE_OPENBLA
 takes the place of OpenBLAS (fake_openblas.c). Times are not judged, because other jobs run on this
 machine.
 """
+import fcntl
 import json
 import os
 import statistics
@@ -50,6 +51,28 @@ class Records(BenchCase):
         for summary in run["summaries"]:
             self.assertLessEqual(SUMMARY_KEYS, set(summary))
             self.check_summary(summary, run["records"])
+
+    def test_turns(self):
+        """A bench waits while another has the turn; a file that cannot be opened is refused."""
+        words = ("--shape", "8x8x8", "--peer", "none", "--rounds", "1", "--min-time", "0")
+        with open("turns", "w", encoding="utf-8") as turns:
+            fcntl.flock(turns, fcntl.LOCK_EX)
+            with subprocess.Popen([PROGRAMS["right"], "bench", *words, "--turns", "turns"],
+                                  stdout=subprocess.DEVNULL) as run:
+                with self.assertRaises(subprocess.TimeoutExpired):
+                    run.wait(0.5)
+                fcntl.flock(turns, fcntl.LOCK_UN)
+                self.assertEqual(run.wait(60), 0)
+        self.refuse(2, "--turns = '/nowhere/turns' cannot be opened", *words, "--turns",
+                    "/nowhere/turns")
+
+    def test_brief(self):
+        run = self.load("--shape", "60x70x3000", "--peer", "none", "--brief")
+        record, summary = run["records"][0], run["summaries"][0]
+        self.assertTrue(record["is_right"])
+        self.assertGreater(record["median_s"], 0)
+        self.assertIsNone(summary["peak_flop_per_s"])
+        self.assertIsNone(summary["one_shot_median_s"])
 
     def test_sustained_and_types(self):
         run = self.load("--shape", "40x30x20", "--type", "fp8_e4m3,bf16", "--peer", "none",

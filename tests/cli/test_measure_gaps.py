@@ -42,17 +42,24 @@ class Gaps(unittest.TestCase):
     def test_seed_alone_decides(self):
         first = self.draw("--seed", "5", "--shapes", "40")
         self.assertEqual(first, self.draw("--seed", "5", "--shapes", "40"))
-        self.assertEqual(first["fp64"], self.draw("--seed", "5", "--shapes", "40", "--kinds",
-                                                  "fp64")["fp64"])
+        self.assertEqual([pair for pair in first if pair[0] == "fp64"],
+                         self.draw("--seed", "5", "--shapes", "40", "--kinds", "fp64"))
         self.assertNotEqual(first, self.draw("--seed", "6", "--shapes", "40"))
+        self.assertEqual(sum(kind.startswith("batch") for kind, _ in first), 2 * 10)
+
+    def test_pieces(self):
+        """Pieces hold all shapes in order."""
+        shapes = self.draw("--shapes", "60")
+        pieces = self.tool.cut(shapes)
+        self.assertEqual([pair for piece in pieces for pair in piece], shapes)
+        self.assertEqual({len(piece) for piece in pieces[:-1]}, {self.tool.PIECE})
 
     def test_shapes_are_problems(self):
         """The library reads every text that is drawn, and asks about none twice."""
-        for kind, texts in self.draw("--device", "cuda", "--shapes", "12").items():
-            for text in texts:
-                done = subprocess.run([os.path.join(BUILD, "tilegemm"), "explain", text, "--gpu",
-                                       "h100"], capture_output=True, text=True, check=False)
-                self.assertEqual((done.returncode, done.stderr), (0, ""), (kind, text))
+        for kind, text in self.draw("--device", "cuda", "--shapes", "12"):
+            done = subprocess.run([os.path.join(BUILD, "tilegemm"), "explain", text, "--gpu",
+                                   "h100"], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), (kind, text))
 
     def test_cause(self):
         for rows, planned_s, cause in (({"other": 1.0}, 2.0, "plan"), ({"other": 1.9}, 2.0,
@@ -116,11 +123,11 @@ class Gaps(unittest.TestCase):
     def test_unexplained(self):
         """A loser stays in the result if bench fails when it is to be explained."""
         run = self.tool.Run(self.tool.parse(["--build", BUILD]))
-        loser = {"kind": "fp32", "shape": "1x1x1", "ratio": 0.5}
+        loser = {"kind": "fp32", "shape": "1x1x1", "ratio": 0.5, "cause": "unknown"}
         printed = io.StringIO()
         with unittest.mock.patch.object(run, "call", side_effect=RuntimeError("no bench")), \
                 contextlib.redirect_stderr(printed):
-            run.explain([loser], "cold", "0")
+            self.assertFalse(run.explain("cold", [loser]))
         self.assertEqual(loser["cause"], "unknown")
         self.assertIn("no bench", printed.getvalue())
 
@@ -164,6 +171,34 @@ class Epilogues(unittest.TestCase):
         self.assertEqual(rows["plain"], ["-", "1.000", "1.00", "-", "-", "0.500", "0.50"])
         self.assertEqual(rows["bias"], ["-", "1.500", "1.50", "-", "1.250", "1.25", "-"])
         self.assertEqual(rows["silu"], ["-"] * 5)
+
+    def test_losers(self):
+        """What exceeds a limit is named; reading C has its own time, and a short k no limit."""
+        times = {name: {"kernel": "row", "us": 10.0, "unfused_us": 10.0, "cublas_lt_us": None}
+                 for name in self.tool.EPILOGUES}
+        record = {"type": "bf16", "mode": "hot", "shape": "2000x2000x2048:nt:bf16", "k": 2048,
+                  "epilogues": times}
+        self.assertEqual(list(self.tool.find_losers(record)), [])
+        times["bias"]["us"], times["c"]["us"] = 10.4, 12.6
+        times["gelu"]["cublas_lt_us"] = 8.9
+        found = [(limit, round(ratio, 2)) for limit, ratio, _ in self.tool.find_losers(record)]
+        self.assertEqual(found, [("of two passes", 1.04), ("of plain", 1.04),
+                                 ("of cuBLASLt", 1.12), ("of two passes", 1.26)])
+        times["c"]["us"] = 12.8
+        self.assertEqual([limit for limit, *_ in self.tool.find_losers(record)][-1], "of plain")
+        record["k"] = 511
+        self.assertNotIn("of plain", [limit for limit, *_ in self.tool.find_losers(record)])
+
+    def test_files_join(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [pathlib.Path(folder, name) for name in ("a", "b")]
+            for path in paths:
+                path.write_text(self.tool.format_json(
+                    {"seed": 7, "shapes": 1, "head": {"date": "now"}}, [{"shape": path.name}]),
+                    encoding="utf-8")
+            head, records = self.tool.read_runs(paths)
+        self.assertEqual(head, {"seed": 7, "shapes": 1, "head": {"date": "now"}})
+        self.assertEqual([record["shape"] for record in records], ["a", "b"])
 
 
 if __name__ == "__main__":

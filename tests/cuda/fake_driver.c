@@ -331,6 +331,7 @@ int cuPointerGetAttribute(void *value, int attribute, uint64_t pointer)
     const int has_host = state.has_host_memory || read_number("FAKE_CUDA_HOST_MEMORY", 0);
     const int is_host = has_host && !is_allocated(pointer);
     (void)attribute;
+    __atomic_fetch_add(&state.pointer_count, 1, __ATOMIC_RELAXED);
     *(unsigned *)value = is_host ? host : device;
     return is_host && !state.is_host_pinned;
 }

@@ -45,6 +45,7 @@ typedef struct fake_driver {
     int shared_count;      /* blocks of other processes that are open */
     int direct_copy_count; /* copies from and to memory beside that block */
     int get_current_count, set_current_count, encode_count, replace_count, get_capture_count;
+    int pointer_count;            /* addresses that cuPointerGetAttribute told of */
     char kernel[128];             /* names the kernel of the last launch */
     char kernels[512];            /* names all since it was emptied, a comma behind each */
     unsigned char argument[1280]; /* the first bytes of the last launch's first argument */

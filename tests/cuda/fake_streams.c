@@ -222,6 +222,16 @@ int cuMemcpyDtoHAsync_v2(void *host, uint64_t device, size_t bytes, void *stream
                       .line_count = 1});
 }
 
+int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t bytes)
+{
+    RETURN_FAILURE();
+    return put((work){.kind = WORK_COPY,
+                      .to = (void *)(uintptr_t)to,
+                      .from = (const void *)(uintptr_t)from,
+                      .bytes = bytes,
+                      .line_count = 1});
+}
+
 /* This struct has the layout of CUDA_MEMCPY2D of cuda.h. */
 typedef struct fake_copy {
     size_t from_x, from_y;

@@ -18,9 +18,11 @@
 #include <string.h>
 
 #include "core/arch.h"
+#include "core/kernels.h"
+#include "cuda/runtime/image.h"
 #include "tilegemm_lab.h"
 
-enum { CASE_COUNT = 209, TEXT_BYTES = 160, CANDIDATES_MAX = 512 };
+enum { CASE_COUNT = 266, TEXT_BYTES = 160, CANDIDATES_MAX = 512 };
 
 /* The types of a problem, and its precision. */
 static const char *const types[] = {"fp32",
@@ -54,7 +56,10 @@ static const char *const options[] = {"",
                                       ":beta=1",
                                       ":act=silu",
                                       ":batch_invariant",
-                                      ":dcol:act=gelu_erf"};
+                                      ":dcol:act=gelu_erf",
+                                      ":act=relu:alpha=0.5:beta=2:bias=row:batch=2",
+                                      ":rsa=3:csa=200001",
+                                      ":rsd=2:csd=140001:act=gelu_tanh"};
 enum { OPTION_COUNT = sizeof options / sizeof *options };
 
 static const char *left_out = "none";
@@ -134,6 +139,51 @@ static void test_every_product_has_a_kernel(void **state)
     }
 }
 
+/* A build with fewer architectures takes, on each chip, the rows that the chip finds code for. */
+static void test_code_for_chips(void **state)
+{
+    static const struct {
+        const char *codes;
+        int capability;
+        tgi_isa isa;
+        int serves;
+    } cases[] = {{"sm_75 sm_80", 89, TGI_ISA_sm80, 1},
+                 {"sm_75 sm_80", 89, TGI_ISA_sm89, 0},
+                 {"sm_75 sm_80 sm_89", 89, TGI_ISA_sm89, 1},
+                 {"sm_89 compute_89", 86, TGI_ISA_sm80, 0},
+                 {"sm_75", 89, TGI_ISA_sm75, 0},
+                 {"sm_75 compute_75", 89, TGI_ISA_sm75, 1},
+                 {"sm_80 sm_90 compute_90", 90, TGI_ISA_sm90a, 0},
+                 {"sm_80 sm_90a compute_90", 90, TGI_ISA_sm90a, 1},
+                 {"sm_90a", 100, TGI_ISA_sm80, 0},
+                 {"sm_90 compute_90", 120, TGI_ISA_sm89, 1},
+                 {"sm_75 sm_80", 75, TGI_ISA_sm80, 0},
+                 {"", 80, TGI_ISA_sm75, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(tgi_cuda_serves(cases[i].codes, cases[i].capability, cases[i].isa),
+                         cases[i].serves);
+}
+
+/* The images of this build have the rows of every chip. */
+static void test_code_of_this_build(void **state)
+{
+    (void)state;
+    if (strcmp(tgi_cuda_architectures(), "sm_75 sm_80 sm_89 sm_90a compute_90") != 0)
+        return; /* it was told to leave out some */
+    for (int i = 0; i < tg_get_chip_count(); i++) {
+        tg_chip chip;
+        assert_int_equal(tg_get_chip(i, &chip), TG_STATUS_OK);
+        const unsigned features = tgi_arch_find(chip.compute_capability)->features;
+        for (int j = 0; j < tgi_kernels_count(); j++) {
+            const tgi_kernel *row = tgi_kernels_get(j);
+            if (strcmp(row->device, "cuda") == 0 && tgi_kernels_isa_runs(row->isa, features) &&
+                !tgi_cuda_has_image(row->image, chip.compute_capability, row->isa))
+                fail_msg("%s has no code for %s", chip.name, row->name);
+        }
+    }
+}
+
 /* More products never take less time than half as many. */
 static void test_predictions_grow_with_the_problem(void **state)
 {
@@ -157,21 +207,48 @@ static void test_predictions_grow_with_the_problem(void **state)
     }
 }
 
-/* Returns how many tiles of 128 x 256 family mma takes for a product on an H200. */
-static int64_t count_tiles(const char *text)
+/* Returns what the planner says of a row for a product on a chip. */
+static tg_candidate find_row(const char *chip_name, const char *text, const char *row)
 {
     static tg_candidate candidates[CANDIDATES_MAX];
     tg_chip chip;
     tg_problem problem;
     int count = 0;
-    assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
+    assert_int_equal(tg_find_chip(chip_name, &chip), TG_STATUS_OK);
     assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, CANDIDATES_MAX, &count),
                      TG_STATUS_OK);
     for (int i = 0; i < count; i++)
-        if (strcmp(candidates[i].kernel, "cuda_mma_sm80_bf16_128x256x64") == 0)
-            return candidates[i].block_count;
-    return 0;
+        if (strcmp(candidates[i].kernel, row) == 0)
+            return candidates[i];
+    fail_msg("%s has no row %s", chip_name, row);
+    return candidates[0];
+}
+
+/* Returns how many tiles of 128 x 256 family mma takes for a product on an H200. */
+static int64_t count_tiles(const char *text)
+{
+    return find_row("h200", text, "cuda_mma_sm80_bf16_128x256x64").block_count;
+}
+
+/* k of slices is split by a divisor where D has few tiles, and the order of sums may depend on
+ * m. */
+static void test_slices_split_k(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem;
+        int64_t least, most;
+    } cases[] = {
+        {"256x256x16384", 8, 64},        {"300x500x6000:nt", 4, 64},
+        {"4096x4096x4096", 1, 1},        {"256x256x16381", 1, 1}, /* a prime */
+        {"256x256x16384:batch=2", 1, 1}, {"256x256x16384:batch_invariant:prec=bf16x6", 1, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int64_t parts =
+            find_row("a100", cases[i].problem, "cuda_mma_bf16x_sm80_fp32_64x128x32").k_part_count;
+        if (parts < cases[i].least || parts > cases[i].most)
+            fail_msg("%s has %lld parts", cases[i].problem, (long long)parts);
+    }
 }
 
 /* Tiles lie across D or down it, whichever way they fill the last round of multiprocessors better,
@@ -181,8 +258,20 @@ static void test_tiles_lie_where_they_fill_rounds(void **state)
     (void)state;
     assert_int_equal(count_tiles("4095x4097x4099:nt:bf16"), 16 * 33);
     assert_int_equal(count_tiles("4097x4095x4099:nt:bf16"), 33 * 16);
-    assert_int_equal(count_tiles("4095x4097x4099:nt:bf16:d=fp32"), 32 * 17);
+    assert_int_equal(count_tiles("4096x4096x4096:nt:bf16:d=fp32"), 32 * 16);
     assert_int_equal(count_tiles("4095x4097x4099:nt:bf16:batch_invariant"), 32 * 17);
+}
+
+/* k of the last rows of tiles is split where they would leave multiprocessors idle in a round of
+ * their own, and where the order of sums may depend on m: 264 of 288 tiles take two rounds of 132
+ * multiprocessors, and the others have five parts each. */
+static void test_rest_of_rounds_splits_k(void **state)
+{
+    (void)state;
+    assert_int_equal(count_tiles("3072x3072x3072:bf16"), 264 + 5 * 24);
+    assert_int_equal(count_tiles("3072x3072x3072:bf16:batch_invariant"), 288);
+    assert_int_equal(count_tiles("3072x3072x3072:bf16:batch=2"), 2 * 288);
+    assert_int_equal(count_tiles("4096x4096x4096:bf16"), 512);
 }
 
 /* Slices on mma.sync take FP32 where several products by the chip's matrix instructions take less
@@ -205,6 +294,8 @@ static void test_slices_where_they_pay(void **state)
                  {"l4", "4096x4096x4096", "cuda_simt_"},
                  {"l4", "4096x4096x4096:prec=fp16x3", "cuda_mma_fp16x_"},
                  {"rtx4090", "4096x4096x4096:prec=fp16x3", "cuda_simt_"},
+                 {"t4", "4096x4096x4096", "cuda_simt_"},
+                 {"t4", "4096x4096x4096:prec=fp16x3", "cuda_mma_fp16x_sm75_"},
                  {"h200", "4096x4096x4096", "cuda_bf16"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         static tg_candidate candidates[CANDIDATES_MAX];
@@ -228,8 +319,12 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices_where_they_pay),
+        cmocka_unit_test(test_slices_split_k),
         cmocka_unit_test(test_tiles_lie_where_they_fill_rounds),
+        cmocka_unit_test(test_rest_of_rounds_splits_k),
         cmocka_unit_test(test_every_product_has_a_kernel),
+        cmocka_unit_test(test_code_for_chips),
+        cmocka_unit_test(test_code_of_this_build),
         cmocka_unit_test(test_predictions_grow_with_the_problem),
     };
     left_out = argc > 1 ? argv[1] : left_out;

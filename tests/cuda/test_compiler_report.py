@@ -23,26 +23,21 @@ HOPPER = ("sm_90a", "sm_90")  # an image has machine code for one of them, if fo
 # of its products, around the call of code for edges. Of attention's rows for Hopper the warpgroup
 # that copies spills, and the others in steps at an edge; those of few keys from turn to turn. Of
 # the rows of src/kernels/wgmma the largest of family loose has some, whose warpgroups have fewer
-# registers, in activations for a D of FP32; a row on slices saves a register around a call. Those
-# of 256 columns of family wgmma save one or two at their start, which the epilogue reads. Rows of
-# family dot spill around the epilogue.
+# registers, in activations for a D of FP32; a row on slices saves a register around a call. Rows
+# of family dot spill around the epilogue.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_dot_sm80_fp32_16x64x128": (16, 12, 36),
                 "cuda_dot_sm80_bf16_32x64x128": (112, 196, 332),
                 "cuda_dot_sm80_fp16_32x64x128": (112, 196, 332),
                 "cuda_bf16x_sm90a_fp32_128x256x32": (8, 8, 0),
-                **{f"cuda_wgmma_sm90a_{kind}_64x256x64": (8, 4, 4) for kind in ("bf16", "fp16")},
-                **{f"cuda_wgmma_sm90a_fp8_{kind}_64x256x128": (8, 8, 8)
-                   for kind in ("e4m3", "e5m2")},
                 **{f"cuda_loose_sm90a_{kind}_128x256x64": (120, 116, 124)
                    for kind in ("bf16", "fp16")},
                 **{f"cuda_attend_sm90a_{kind}_{tile}": (128, 176, 232)
                    for kind in ("bf16", "fp16") for tile in ("192x64", "128x128", "128x256")},
                 **{f"cuda_attend_light_sm90a_{kind}_{tile}": (16, 12, 12)
-                   for kind in ("bf16", "fp16") for tile in ("64x64", "32x128", "16x256")},
+                   for kind in ("bf16", "fp16") for tile in ("64x64", "64x128", "32x256")},
                 **{f"cuda_attend_sm80_{kind}_{tile}": (8, 8, 8)
                    for kind in ("bf16", "fp16") for tile in ("128x64", "128x128")},
-                "cuda_dmma_sm90a_fp64_128x128x32": (40, 40, 64),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
                 "cuda_mma_sm80_bf16_128x256x64": (128, 124, 156),

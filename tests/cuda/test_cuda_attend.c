@@ -192,6 +192,26 @@ static void test_many_heads(void **state)
     }
 }
 
+/* Bytes of kept keys are counted in 32 bits: a window into very many keys, of which a block sees
+ * few, does not wrap them. */
+static void test_many_keys(void **state)
+{
+    const tgi_machine machine = make_machine();
+    (void)state;
+    for (int64_t n = 1 << 20; n <= 1 << 30; n *= 2)
+        for (int64_t head_size = 64; head_size <= 256; head_size *= 2) {
+            tg_attention a;
+            tgi_attention_choice choice = {.shared_heads = 0};
+            tg_init_attention(&a, sizeof a, TG_TYPE_BF16, 1, 16, 16, 16, n, head_size);
+            a.causal = TG_CAUSAL_BOTTOM_RIGHT;
+            a.keys_before = 8;
+            assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
+            assert_in_range(choice.shared_bytes, 0, machine.gpu.shared_bytes_per_block);
+            assert_true(choice.row->kind != TGI_ATTENTION_LIGHT ||
+                        choice.part_keys * head_size < 1 << 20);
+        }
+}
+
 /* A scale that is zero in FP32 is left to rows that treat it apart. */
 static void test_tiny_scale(void **state)
 {
@@ -217,8 +237,8 @@ static void test_shares(void **state)
         int64_t split_count, query_tile;
     } cases[] = {{1, 8, 1, 20, 64, TGI_ATTENTION_LIGHT, 1, 64},
                  {1, 8, 1, 100, 64, TGI_ATTENTION_LIGHT, 4, 16},
-                 {1, 8, 1, 60, 128, TGI_ATTENTION_LIGHT, 2, 16},
-                 {1, 8, 1, 30, 256, TGI_ATTENTION_LIGHT, 1, 16},
+                 {1, 8, 1, 60, 128, TGI_ATTENTION_LIGHT, 4, 16},
+                 {1, 8, 1, 30, 256, TGI_ATTENTION_LIGHT, 2, 16},
                  {4, 16, 512, 512, 64, TGI_ATTENTION_WIDE, 1, 128},
                  {4, 16, 4096, 4096, 64, TGI_ATTENTION_WIDE, 1, 192},
                  {1, 4, 1241, 1241, 128, TGI_ATTENTION_WIDE, 1, 64}};
@@ -294,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_refusals),   cmocka_unit_test(test_boxes),
         cmocka_unit_test(test_launch),     cmocka_unit_test(test_parts),
         cmocka_unit_test(test_many_heads), cmocka_unit_test(test_tiny_scale),
-        cmocka_unit_test(test_shares),     cmocka_unit_test(test_loads)};
+        cmocka_unit_test(test_many_keys),  cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_loads)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

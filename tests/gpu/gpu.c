@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
 int gpu_is_there(int test_count)
 {
@@ -26,6 +27,17 @@ tg_context *gpu_open_context(void)
     if (tg_create_context(&options, &context) != TG_STATUS_OK)
         fail_msg("%s", tg_get_error_detail());
     return context;
+}
+
+int gpu_has_kernel(const tg_context *context, const char *name)
+{
+    int is_there = 0;
+    for (int i = 0; i < tg_get_kernel_count(); i++) {
+        tg_kernel_info info;
+        assert_int_equal(tg_get_kernel_info(context, i, &info), 0);
+        is_there |= info.is_available && strcmp(info.name, name) == 0;
+    }
+    return is_there;
 }
 
 const gpu_driver *gpu_open_driver(void)

@@ -17,6 +17,9 @@ int gpu_is_there(int test_count);
 /* Opens the default GPU or fails the test. */
 tg_context *gpu_open_context(void);
 
+/* Returns 1 if the context has the kernel: TILEGEMM_ISA leaves out those of later chips. */
+int gpu_has_kernel(const tg_context *context, const char *name);
+
 /* The functions of the driver that only a caller of the library needs. */
 typedef struct gpu_driver {
     int (*create_stream)(void **stream, unsigned flags);

@@ -48,6 +48,7 @@ static const float values[] = {INFINITY,
                                -0x1.555556p-90f,
                                0x1.234568p-110f};
 
+/* The context may lack some. NULL is the library's choice. */
 static const char *const kernels[] = {
     "cuda_bf16x_sm90a_fp32_128x256x32", "cuda_bf16x_sm90a_fp32_64x64x32",
     "cuda_bf16r_sm90a_fp32_128x64x32", "cuda_mma_bf16x_sm80_fp32_64x128x32", NULL};
@@ -164,8 +165,9 @@ static void test_special(void **state)
     for (int i = 0; i < count; i++)
         for (int j = 0; j < count; j++, case_count++) {
             place(c, values[i], values[j], (i + j) % 4);
-            for (size_t kernel = 0; kernel < sizeof kernels / sizeof kernels[0]; kernel++)
-                assert_right(c, kernels[kernel], values[i], values[j]);
+            for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++)
+                if (!kernels[k] || gpu_has_kernel(c->context, kernels[k]))
+                    assert_right(c, kernels[k], values[i], values[j]);
         }
     printf("%d pairs of special values right\n", case_count);
 }

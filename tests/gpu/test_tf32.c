@@ -124,10 +124,16 @@ static void test_rounding(void **state)
                                           {0, 1, 1, 0}, {1, 1, 1, 0}, {0, 1, 1, 1}, {1, 1, 1, 1}};
     static float numbers[number_count];
     tg_context *context = gpu_open_context();
+    int count = 0;
     fill_numbers(numbers);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        for (size_t kernel = 0; kernel < sizeof kernels / sizeof kernels[0]; kernel++)
+    for (size_t kernel = 0; kernel < sizeof kernels / sizeof kernels[0]; kernel++) {
+        if (!gpu_has_kernel(context, kernels[kernel]))
+            continue;
+        count++;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
             check_case(context, &cases[i], kernels[kernel], numbers);
+    }
+    printf("%d kernels round to the nearest\n", count);
     tg_destroy_context(context);
 }
 

@@ -327,10 +327,11 @@ class CountsTest(unittest.TestCase):
 
 
 class RecordTest(unittest.TestCase):
-    def verify(self, tests, changed=""):
-        """Returns (exit status, output) for a record of these tests and of a file to which
-        `changed` has been added since."""
+    def verify(self, tests, changed="", asked=()):
+        """Returns (exit status, output) for a record of these tests, of which `asked` and those
+        recorded are the list, and of a file to which `changed` has been added since."""
         module = load_tool("gpu")
+        module.list_names = lambda: [test["name"] for test in tests] + list(asked)
         with tempfile.TemporaryDirectory() as module.ROOT:
             path = os.path.join(module.ROOT, "src/cuda/a.c")
             record = os.path.join(module.ROOT, module.RECORD)
@@ -359,6 +360,9 @@ class RecordTest(unittest.TestCase):
             status, output = self.verify(tests, changed)
             self.assertEqual(status, 1, output)
             self.assertIn(text, output)
+        status, output = self.verify([whole], asked=("rows",))
+        self.assertEqual(status, 1, output)
+        self.assertIn("rows: is not in the record", output)
 
     def test_memory_that_others_have(self):
         """A test that finds too little memory beside others runs again, alone; no other does."""

@@ -13,9 +13,10 @@ typedef long long ll; /* for printf */
 
 #define LENGTH_MAX (INT64_C(1) << 30) /* keeps the ends of tiles within 32 bits */
 #define BLOCKS_MAX INT32_MAX
-#define CLUSTER_ROOM (5.0 / 6.0) /* multiprocessors that clusters fill: those of one are near */
 #define THIN_QUERIES 32 /* queries that share keys, to which rows of fewer queries fit better */
 #define WARP_QUERIES 16
+#define KEPT_KEYS_MOST                                                                             \
+    4096              /* keeps bytes of kept keys within 32 bits, and is over each chip's limit */
 #define PART_KEYS 512 /* least keys of a block's part, in rows whose warps do not split keys */
 
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
@@ -96,16 +97,26 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
         32 * (is_thin                   ? choice->split_count
               : choice->split_count > 1 ? choice->split_count * count_sharers(row)
                                         : row->warps);
-    choice->shared_bytes = row->kind == TGI_ATTENTION_LIGHT
-                               ? tgi_attend_light_bytes(row->warps, count_sharers(row),
-                                                        (int32_t)choice->split_count, row->keys)
-                               : count_own_bytes(row) * choice->split_count;
+    choice->shared_bytes =
+        row->kind == TGI_ATTENTION_LIGHT
+            ? tgi_attend_light_bytes(row->head_size, row->warps, count_sharers(row),
+                                     (int32_t)choice->split_count, row->keys,
+                                     (int32_t)least_of(choice->part_keys, KEPT_KEYS_MOST))
+            : count_own_bytes(row) * choice->split_count;
     choice->is_resident = blocks * choice->part_count * choice->cluster_count <=
                           sm_count * (row->kind == TGI_ATTENTION_LIGHT ? row->resident_blocks : 1);
     choice->workspace_bytes = 0;
     if (choice->part_count > 1)
         choice->workspace_bytes = a->batch_count * a->head_count * a->m * choice->part_count *
                                   tgi_attend_part_floats(a->v_head_size) * (int64_t)sizeof(float);
+}
+
+/* Returns how many of the multiprocessors clusters of so many blocks fill: those of one are near
+ * each other, in pairs, and some are left over by larger ones. */
+static int64_t count_cluster_room(const tgi_machine *machine, int64_t cluster)
+{
+    const int64_t sm_count = machine->gpu.sm_count;
+    return cluster == 2 ? sm_count : sm_count * 5 / 6;
 }
 
 /* The best choice so far, and its time. */
@@ -123,7 +134,7 @@ static void try_parts(attention_search *search, tgi_attention_choice *tried, int
 {
     const int64_t shares = tried->cluster_count * tried->split_count;
     if (tried->cluster_count > 1)
-        room = (int64_t)((double)room * CLUSTER_ROOM);
+        room = least_of(room, count_cluster_room(search->machine, tried->cluster_count));
     const int64_t filling =
         least_of(room / most_of(blocks * tried->cluster_count, 1), most / shares);
     for (int i = 0; i < 5; i++) {
@@ -131,6 +142,8 @@ static void try_parts(attention_search *search, tgi_attention_choice *tried, int
         if (tried->part_count <= (i > 0))
             continue;
         divide_keys(search->machine, search->attention, blocks, tried);
+        if (tried->shared_bytes > search->machine->gpu.shared_bytes_per_block)
+            continue;
         const double time = tgi_cuda_predict_attention(search->machine, search->attention, tried);
         if (time < search->least) {
             search->least = time;
@@ -193,7 +206,7 @@ static void try_tiles(attention_search *search, const tgi_attention_row *row, in
             const int64_t blocks = set_tiles(machine, a, queries, split, &tried);
             const int64_t room = row->kind == TGI_ATTENTION_LIGHT ? blocks : machine->gpu.sm_count;
             if (blocks > BLOCKS_MAX ||
-                (cluster > 1 && (double)(cluster * blocks) > (double)room * CLUSTER_ROOM))
+                (cluster > 1 && cluster * blocks > count_cluster_room(machine, cluster)))
                 break;
             tried.cluster_count = cluster;
             try_parts(search, &tried, blocks, room, most);
@@ -275,7 +288,8 @@ tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attenti
         if (!row)
             continue;
         try_row(&search, row, 1);
-        if (group > 1 && a->m < row->queries && group * a->m <= LENGTH_MAX)
+        if (group > 1 && (a->m < row->queries || row->kind == TGI_ATTENTION_LIGHT) &&
+            group * a->m <= LENGTH_MAX)
             try_row(&search, row, group);
     }
     if (!choice->row)

@@ -8,6 +8,8 @@
 #include "core/checked.h"
 #include "cuda/families/attend.h"
 
+#define SCHEDULERS 4 /* a multiprocessor has these for its warps */
+
 /* A sum of a constant and of a factor of the head size. */
 typedef struct head_cost {
     double constant, of_head;
@@ -22,26 +24,29 @@ static const double group_key = 1.82;                   /* a key of a step */
 static const head_cost group_score = {0.0287, 0.00048}; /* a row and a key */
 
 /* Rows of few queries, whose warps each read their keys: */
-static const head_cost thin_tile = {2120.0, 2.5};
-static const head_cost thin_mixed = {1090.0, 0.0};
-static const head_cost thin_step = {875.0, 0.66};
+static const head_cost thin_tile = {2290.0, 3.5};
+static const head_cost thin_mixed = {1430.0, 0.0};
+static const head_cost thin_step = {840.0, 0.37};
 static const double thin_byte = 0.0046; /* each of K and V that a multiprocessor reads */
+static const double thin_crowd = 18.0;  /* a key of a step, where warps share a scheduler */
 static const double joined_row = 517.0; /* joining the states of warps: rows of a warp */
-static const double cluster = 333.0;    /* and those of a cluster's blocks */
-static const double cluster_block = 63.0, cluster_row = 478.0;
+static const double cluster = 350.0;    /* and those of a cluster's blocks */
+static const double cluster_block = 73.0, cluster_row = 590.0;
 
 /* Rows of few keys, whose warps read them into registers: */
-static const double light_start = 1690.0, light_step = 1140.0;
-static const double light_row = 5.2;   /* each of the 16 rows of a warp */
-static const double light_tile = 77.0; /* a warp's 16 rows, on a multiprocessor */
-static const double light_element = 1.5;
-static const head_cost light_part = {117.0, 0.11};          /* and a step of them */
-static const double light_join = 28.0, light_joined = 70.0; /* warps that share keys */
+static const double light_start = 440.0;
+static const double light_row = 13.3;    /* each of the 16 rows of a warp */
+static const double light_open = 1850.0; /* blocks that are on the multiprocessors at once, */
+static const double light_turn = 65.0, light_step = 680.0; /* each tile that they go through, */
+static const double kept = 265.0, kept_step = 300.0; /* and steps that stay in shared memory */
+static const double light_tile = 64.0;               /* a warp's 16 rows, on a multiprocessor, */
+static const double light_part = 52.0, light_element = 0.5; /* and a step of them */
+static const double light_join = 163.0;                     /* a warp that shares keys */
 
 /* A second kernel merges parts: */
-static const double merge = 2690.0, merged_part = 83.0;
-static const double merged_row = 100.0, few_row = 83.0; /* a row of a multiprocessor */
-static const double part_byte = 0.0006;
+static const double merge = 2650.0, merged_part = 69.0;
+static const double merged_row = 14.0, few_row = 110.0; /* a row of a multiprocessor */
+static const double part_byte = 0.0007;
 
 static double count(head_cost cost, const tgi_attention_row *row)
 {
@@ -98,6 +103,8 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
                   joined_row * (double)tgi_divide_up(rows, splits * at_once);
     if (is_mixed)
         time += count(thin_mixed, row);
+    if (splits > SCHEDULERS)
+        time += thin_crowd * row->keys;
     if (blocks > 1)
         time += cluster + cluster_block * (double)blocks +
                 cluster_row * (double)tgi_divide_up(rows, blocks * splits * at_once);
@@ -107,17 +114,27 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
 
 /* Returns the time of a row of few keys, whose warps go through all 16 rows of `groups` heads. */
 static double predict_light(const tgi_machine *machine, const tg_attention *a,
-                            const tgi_attention_choice *choice, int64_t groups, double steps)
+                            const tgi_attention_choice *choice, int64_t groups)
 {
     const tgi_attention_row *row = choice->row;
-    const int64_t rows = choice->shared_heads * a->m;
-    const int64_t sharers = choice->split_count * row->warps * 16 / row->queries;
-    const double tiles =
-        (double)groups * (double)tgi_divide_up(rows, 16) / (double)machine->gpu.sm_count;
-    const double join =
-        choice->split_count > 1 ? light_join + light_joined * (double)choice->split_count : 0.0;
-    return light_start + join + steps * light_step + light_row * (double)(rows < 16 ? rows : 16) +
-           tiles * ((double)sharers * (light_tile + steps * count(light_part, row)) +
+    const int64_t rows = choice->shared_heads * a->m, sm_count = machine->gpu.sm_count;
+    const int64_t splits = choice->split_count, warps = choice->block_threads / 32;
+    const int64_t readers =
+        splits > 1 ? 1 : row->queries / 16; /* warps that read a part of them each */
+    const int64_t by_warps = row->resident_blocks * row->warps / warps;
+    const int64_t by_bytes = machine->gpu.shared_bytes_per_sm / (choice->shared_bytes + 1024);
+    const int64_t held = by_warps < by_bytes ? by_warps : by_bytes;
+    const int64_t blocks = tgi_divide_up(groups * choice->tile_count, sm_count);
+    const int64_t waves = tgi_divide_up(blocks, held > 1 ? held : 1);
+    const double tiles = (double)groups * (double)tgi_divide_up(rows, 16) / (double)sm_count;
+    const double steps = count_steps(a, choice, waves <= 1);
+    double wave = light_open + (double)choice->turn_count * (light_turn + steps * light_step);
+    if (choice->part_keys > row->keys)
+        wave += kept + kept_step * ceil(steps / (double)readers);
+    return light_start + light_row * (double)(rows < 16 ? rows : 16) +
+           (splits > 1 ? light_join * (double)splits : 0.0) + (double)waves * wave +
+           tiles * ((double)(splits > 1 ? warps : row->warps * 16 / row->queries) *
+                        (light_tile + count_steps(a, choice, 0) * light_part) +
                     light_element * (double)a->head_size);
 }
 
@@ -131,7 +148,7 @@ double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention
     const double steps = count_steps(a, choice, tiles <= 1);
     const int is_mixed = choice->shared_heads > 1 && a->m > 1;
     double time = choice->row->kind == TGI_ATTENTION_LIGHT
-                      ? predict_light(machine, a, choice, groups, steps)
+                      ? predict_light(machine, a, choice, groups)
                   : choice->row->kind == TGI_ATTENTION_THIN
                       ? predict_thin(machine, a, choice, tiles, is_mixed)
                       : predict_wide(a, choice, (double)blocks / (double)sm_count, steps, is_mixed);

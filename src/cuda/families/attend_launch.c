@@ -14,6 +14,8 @@
 #define MAP_COUNT 3
 #define SECTOR_ELEMENTS 16 /* 32 bytes */
 #define LONG_STEPS 8
+#define CROWD_WARPS 3 /* so many wait for TMA after fewer steps */
+#define CROWD_STEPS 5
 #define ROWS_MAX (INT64_C(1) << 30)
 
 typedef struct attention_prepared {
@@ -42,8 +44,9 @@ static int64_t count_box_rows(const tg_attention *a, int64_t keys)
  * sooner. */
 static int is_slow(const tgi_attention_choice *choice, int64_t elems)
 {
+    const int steps = choice->split_count < CROWD_WARPS ? LONG_STEPS : CROWD_STEPS;
     return choice->row->kind == TGI_ATTENTION_THIN && elems % SECTOR_ELEMENTS > 0 &&
-           choice->part_keys >= LONG_STEPS * choice->row->keys;
+           choice->part_keys >= steps * choice->row->keys;
 }
 
 /* Describes K, V or Q for a map: elements, rows, heads, batch entries or pages. Returns 0 if TMA

@@ -42,4 +42,7 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
                       tgi_proposal *proposal);
 void tgi_cuda_describe_split(const tgi_proposal *proposal, tgi_plan_split *split);
 
+/* Puts the kernels of a call of a plan that the CUDA backend has prepared into the queue. */
+tg_status tgi_cuda_launch_call(const tgi_cuda_queue *queue, const tgi_call *call);
+
 #endif

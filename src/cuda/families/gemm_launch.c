@@ -1,5 +1,6 @@
 #include "cuda/families/gemm_launch.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "cuda/families/gemm.h"
 
 #define GROUP_TILE_ROWS 8
+#define L2_SHARE 0.5 /* part of L2 in which lines stay while others pass */
 
 static int32_t count_elems(tg_type type, int is_vector)
 {
@@ -27,6 +29,21 @@ void tgi_gemm_prepare_args(const tgi_problem *p, tgi_gemm_args *args)
     args->k_part_elems = p->k;
     args->k_part_count = 1;
     args->tile_rows_per_group = GROUP_TILE_ROWS;
+}
+
+int32_t tgi_gemm_choose_group_rows(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                   const tgi_problem *p, double block_count, double line_bytes)
+{
+    const double kept_bytes = L2_SHARE * (double)gpu->l2_bytes;
+    /* A round of blocks reads the fewest lines if its tiles are a square of D. */
+    const double square = sqrt(block_count * kernel->tile_cols / kernel->tile_rows);
+    const double fitting = kept_bytes / (line_bytes * kernel->tile_rows);
+    const double wanted = line_bytes * (double)p->n <= kept_bytes ? square : fmax(square, fitting);
+    const int64_t tile_rows = tgi_divide_up(p->m, kernel->tile_rows);
+    const int64_t most = wanted < 1.0                 ? 1
+                         : wanted < (double)tile_rows ? (int64_t)wanted
+                                                      : tile_rows;
+    return (int32_t)tgi_divide_up(tile_rows, tgi_divide_up(tile_rows, most));
 }
 
 static void check_vectors(const void *data, int32_t *vector_elems)

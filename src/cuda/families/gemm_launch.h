@@ -11,6 +11,14 @@
  * aligned pointers allow, and k is not split. */
 void tgi_gemm_prepare_args(const tgi_problem *problem, tgi_gemm_args *args);
 
+/* Returns tile_rows_per_group for block_count blocks that run together, on operands that have
+ * line_bytes in a row of A or a column of B. Where L2 has room, the rows of a group stay in it
+ * while its tiles are formed, and more rows mean that B is read less often. Groups have about as
+ * many rows each. */
+int32_t tgi_gemm_choose_group_rows(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                   const tgi_problem *problem, double block_count,
+                                   double line_bytes);
+
 /* Completes a copy of the plan's arguments for a call: pointers, alpha and beta. An operand whose
  * pointer is not aligned is accessed by single elements. A and B change places if is_transposed
  * is 1. */

@@ -2,6 +2,7 @@
 #include "cuda/families/mma.h"
 
 #include "cuda/families/gemm.h"
+#include "cuda/families/mma_limits.h"
 #include "kernels/mma/mma_shape.h"
 
 /* The kernel counts the elements along a side, and those of a tile beside it, in 32 bits. */
@@ -66,6 +67,45 @@ void tgi_mma_pad(const tgi_kernel *kernel, tgi_mma_access operand[2])
     tgi_operand_pad(&operand[1].packed, kernel->tile_depth);
 }
 
+/* Returns the first rows of D, those whose tiles fill whole rounds of the multiprocessors. Returns
+ * 0 if there are none or all do, and for batches and batch-invariant problems: these have one
+ * launch. */
+static int64_t find_whole_rows(const tgi_machine *machine, const tgi_kernel *kernel,
+                               const tgi_problem *p, int blocks_per_sm)
+{
+    const int64_t slots = (int64_t)machine->gpu.sm_count * blocks_per_sm;
+    const int64_t cols = tgi_divide_up(p->n, kernel->tile_cols);
+    const int64_t rows = tgi_divide_up(p->m, kernel->tile_rows);
+    const int64_t whole = rows * cols / slots * slots / cols;
+    return p->batch_count == 1 && !p->is_batch_invariant && whole < rows ? whole * kernel->tile_rows
+                                                                         : 0;
+}
+
+/* Proposes to split k of the tiles that would leave multiprocessors idle in the last round, the
+ * last rows of D, if that is faster. `work` describes all of D. */
+static void split_rest(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *work,
+                       tgi_proposal *proposal)
+{
+    const int64_t whole_rows =
+        find_whole_rows(machine, proposal->kernel, p, (int)work->blocks_per_sm);
+    tgi_problem part = *p;
+    tgi_tile_work part_work = *work;
+    tgi_proposal whole = *proposal, rest = *proposal;
+    if (whole_rows == 0)
+        return;
+    whole.is_legal = rest.is_legal = 0;
+    part.m = whole_rows;
+    part_work.block_count = count_tiles(proposal->kernel, &part);
+    tgi_gemm_try_parts(machine, &part, &part_work, tgi_model_mma_seconds, 1, &whole);
+    part.m = p->m - whole_rows;
+    part_work.block_count = count_tiles(proposal->kernel, &part);
+    tgi_gemm_split_k(machine, &part, &part_work, tgi_model_mma_seconds, &rest);
+    rest.predicted_s += whole.predicted_s;
+    rest.decision.tile.whole_rows = whole_rows;
+    if (rest.predicted_s < proposal->predicted_s)
+        *proposal = rest;
+}
+
 /* Proposes the problem with the operands where they lie, or with is_packed copies of those that
  * allow no accesses of 16 bytes. */
 static void propose_one(const tgi_machine *machine, const tgi_problem *p,
@@ -89,10 +129,12 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
             work.copy_bytes = operand[i].copy_bytes;
     }
     proposal->resident_blocks = work.blocks_per_sm;
-    if (is_transposed)
+    if (is_transposed) {
         tgi_gemm_try_parts(machine, p, &work, tgi_model_mma_seconds, 1, proposal);
-    else
+    } else {
         tgi_gemm_split_k(machine, p, &work, tgi_model_mma_seconds, proposal);
+        split_rest(machine, p, &work, proposal);
+    }
     proposal->decision.tile.is_transposed = is_transposed;
     proposal->needs_aligned[0] = proposal->needs_aligned[1] =
         work.copy_bytes == TGI_GEMM_VECTOR_BYTES;
@@ -181,8 +223,10 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 
 static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
 {
+    const tgi_tile_decision *decision = &proposal->decision.tile;
     tgi_gemm_describe_split(proposal, split);
-    split->is_transposed = proposal->decision.tile.is_transposed;
+    split->is_transposed = decision->is_transposed;
+    split->whole_rows = decision->whole_rows;
 }
 
 const tgi_cuda_planner tgi_cuda_planner_mma = {propose, describe_split};

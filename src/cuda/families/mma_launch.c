@@ -9,6 +9,9 @@
 
 typedef struct mma_prepared {
     tgi_tile_prepared tile;
+    /* Rows of D from whole_rows on have a launch of their own, unless that is 0. */
+    tgi_tile_prepared rest;
+    int64_t whole_rows;
     tgi_repack_prepared repack;
     int64_t place[2]; /* offsets in the workspace of operands that are repacked */
     int is_repacked[2];
@@ -42,24 +45,14 @@ static void spread_blocks(const tgi_gpu *gpu, tgi_cuda_kernel *multiply)
         multiply->shared_bytes = half;
 }
 
-/* Prepares the copies of operands, and has the kernel read them. */
-static void prepare_repack(const tgi_machine *machine, const tgi_kernel *kernel,
-                           const tgi_problem *p, tgi_mma_access operand[2], mma_prepared *prepared)
+/* Prepares the copies of operands, from `offset` on in the workspace. */
+static void prepare_repack(const tgi_machine *machine, const tgi_problem *p,
+                           const tgi_mma_access operand[2], int64_t offset, mma_prepared *prepared)
 {
-    tgi_gemm_args *args = &prepared->tile.args;
-    int64_t offset =
-        tgi_round_up(tgi_gemm_part_bytes(p, args->k_part_count), TGI_MMA_WORKSPACE_UNIT_BYTES);
-    if (prepared->is_repacked[0] && prepared->is_repacked[1]) {
-        tgi_mma_pad(kernel, operand);
-        args->problem.k = operand[0].packed.copy_k;
-        if (args->k_part_count == 1)
-            args->k_part_elems = args->problem.k;
-    }
     for (int i = 0; i < 2; i++) {
         if (!prepared->is_repacked[i])
             continue;
         tgi_repack_add(&operand[i].packed, &prepared->repack.args.job[i]);
-        replace_layout(&operand[i].packed, i, &args->problem);
         prepared->place[i] = offset;
         offset += tgi_operand_workspace_bytes(&operand[i].packed);
     }
@@ -67,27 +60,23 @@ static void prepare_repack(const tgi_machine *machine, const tgi_kernel *kernel,
         tgi_repack_prepare(machine->gpu.sm_count, tgi_type_bytes(p->type), &prepared->repack);
 }
 
-static void prepare(const tgi_machine *machine, const tgi_problem *given,
-                    const tgi_proposal *proposal, void *block)
+/* Prepares the kernel for rows of D, all of p, by the proposal's decision. */
+static void prepare_rows(const tgi_machine *machine, const tgi_problem *p,
+                         const tgi_proposal *proposal, const tgi_mma_access operand[2],
+                         const int is_repacked[2], tgi_tile_prepared *tile)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    mma_prepared *prepared = block;
-    tgi_gemm_args *args = &prepared->tile.args;
-    tgi_mma_access operand[2];
-    tgi_problem transposed = *given;
-    if (proposal->decision.tile.is_transposed)
-        tgi_problem_transpose(&transposed);
-    const tgi_problem *p = &transposed;
-    tgi_tile_prepare(p, proposal, &prepared->tile);
-    /* Lines of D are those of the problem, whichever side of a tile they lie along. */
-    if (tgi_gemm_has_d_vectors(given))
-        args->d_vector_elems = (int32_t)(TGI_GEMM_VECTOR_BYTES / tgi_type_bytes(p->d_type));
-    for (int i = 0; i < 2; i++) {
-        tgi_mma_describe(p, i, &operand[i]);
-        prepared->is_repacked[i] = proposal->decision.tile.is_repacked[i];
+    tgi_gemm_args *args = &tile->args;
+    tgi_tile_prepare(p, proposal, tile);
+    if (is_repacked[0] && is_repacked[1]) {
+        args->problem.k = operand[0].packed.copy_k;
+        if (args->k_part_count == 1)
+            args->k_part_elems = args->problem.k;
     }
-    prepare_repack(machine, kernel, p, operand, prepared);
-    tgi_cuda_kernel *multiply = &prepared->tile.multiply;
+    for (int i = 0; i < 2; i++)
+        if (is_repacked[i])
+            replace_layout(&operand[i].packed, i, &args->problem);
+    tgi_cuda_kernel *multiply = &tile->multiply;
     /* Blocks beyond those that run at once would wait for others to end. */
     const int64_t tile_count = tgi_divide_up(p->m, kernel->tile_rows) *
                                tgi_divide_up(p->n, kernel->tile_cols) * p->batch_count;
@@ -96,6 +85,9 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
     multiply->grid[0] = (unsigned)(tile_count < most ? tile_count : most);
     multiply->grid[1] = (unsigned)args->k_part_count;
     multiply->grid[2] = 1;
+    args->tile_rows_per_group =
+        tgi_gemm_choose_group_rows(&machine->gpu, kernel, p, (double)most,
+                                   (double)(args->k_part_elems * tgi_type_bytes(p->type)));
     spread_blocks(&machine->gpu, multiply);
     /* Code of earlier chips does not wait for the kernel ahead. */
     multiply->is_early = !tgi_mma_has_earlier_code(kernel);
@@ -104,29 +96,84 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
                  operand[0].is_along_k ? 'k' : 'm', operand[1].is_along_k ? 'k' : 'n');
 }
 
+static void prepare(const tgi_machine *machine, const tgi_problem *given,
+                    const tgi_proposal *proposal, void *block)
+{
+    const tgi_tile_decision *decision = &proposal->decision.tile;
+    mma_prepared *prepared = block;
+    tgi_mma_access operand[2];
+    tgi_problem p = *given;
+    tgi_proposal whole = *proposal;
+    if (decision->is_transposed)
+        tgi_problem_transpose(&p);
+    for (int i = 0; i < 2; i++) {
+        tgi_mma_describe(&p, i, &operand[i]);
+        prepared->is_repacked[i] = decision->is_repacked[i];
+    }
+    if (prepared->is_repacked[0] && prepared->is_repacked[1])
+        tgi_mma_pad(proposal->kernel, operand);
+    prepared->whole_rows = decision->whole_rows;
+    tgi_problem rest = p;
+    rest.m -= decision->whole_rows;
+    const int64_t part_bytes = tgi_gemm_part_bytes(&rest, decision->k_part_count);
+    prepare_repack(machine, &p, operand, tgi_round_up(part_bytes, TGI_MMA_WORKSPACE_UNIT_BYTES),
+                   prepared);
+    if (prepared->whole_rows) {
+        prepare_rows(machine, &rest, proposal, operand, prepared->is_repacked, &prepared->rest);
+        whole.decision.tile.k_part_count = 1;
+        whole.decision.tile.k_part_elems = p.k;
+        p.m = prepared->whole_rows;
+    }
+    prepare_rows(machine, &p, &whole, operand, prepared->is_repacked, &prepared->tile);
+    /* Lines of D are those of the problem, whichever side of a tile they lie along. */
+    if (tgi_gemm_has_d_vectors(given))
+        prepared->tile.args.d_vector_elems = prepared->rest.args.d_vector_elems =
+            (int32_t)(TGI_GEMM_VECTOR_BYTES / tgi_type_bytes(given->d_type));
+}
+
+/* Multiplies rows of D, whose operands `call` has. `first` is the first of them; source[i] is the
+ * copy of operand i, or NULL. */
+static tg_status launch_rows(const tgi_cuda_queue *queue, const tgi_call *call, int64_t first,
+                             const void *const source[2], tgi_tile_prepared *tile)
+{
+    tgi_gemm_args args = tile->args;
+    void *arguments[] = {&args};
+    const int64_t elem_bytes = tgi_type_bytes(args.problem.type);
+    tgi_gemm_complete_args(call, tile->is_transposed, &args);
+    if (source[0])
+        args.a = (const char *)source[0] + first * args.problem.a.row * elem_bytes;
+    if (source[1])
+        args.b = source[1];
+    /* More than 1 tells the kernels that lines are padded, as those of copies are. */
+    const int32_t unit_elems = (int32_t)(TGI_GEMM_VECTOR_BYTES / elem_bytes);
+    args.a_vector_elems = source[0] ? unit_elems : 1;
+    args.b_vector_elems = source[1] ? unit_elems : 1;
+    tg_status status = tgi_cuda_run(queue, &tile->multiply, arguments);
+    return status || args.k_part_count == 1 ? status : tgi_cuda_run(queue, &tile->add, arguments);
+}
+
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     mma_prepared *prepared = block;
-    tgi_gemm_args args = prepared->tile.args;
-    void *arguments[] = {&args};
-    tgi_gemm_complete_args(call, prepared->tile.is_transposed, &args);
+    const int is_transposed = prepared->tile.is_transposed;
+    const int64_t whole_rows = prepared->whole_rows;
+    const void *source[2] = {NULL, NULL};
+    tg_status status = TG_STATUS_OK;
     if (prepared->is_repacked[0] || prepared->is_repacked[1]) {
         char *workspace = call->workspace;
-        const void *source[2] = {args.a, args.b};
+        const void *from[2] = {is_transposed ? call->b : call->a,
+                               is_transposed ? call->a : call->b};
         void *target[2] = {workspace + prepared->place[0], workspace + prepared->place[1]};
-        tg_status status = tgi_repack_launch(queue, &prepared->repack, source, target);
-        if (status)
-            return status;
-        args.a = prepared->is_repacked[0] ? target[0] : args.a;
-        args.b = prepared->is_repacked[1] ? target[1] : args.b;
+        status = tgi_repack_launch(queue, &prepared->repack, from, target);
+        for (int i = 0; i < 2; i++)
+            source[i] = prepared->is_repacked[i] ? target[i] : NULL;
     }
-    /* More than 1 tells the kernels that lines are padded, as those of copies are. */
-    const int32_t unit_elems = (int32_t)(TGI_GEMM_VECTOR_BYTES / tgi_type_bytes(args.problem.type));
-    args.a_vector_elems = prepared->is_repacked[0] ? unit_elems : 1;
-    args.b_vector_elems = prepared->is_repacked[1] ? unit_elems : 1;
-    tg_status status = tgi_cuda_run(queue, &prepared->tile.multiply, arguments);
-    return status || args.k_part_count == 1 ? status
-                                            : tgi_cuda_run(queue, &prepared->tile.add, arguments);
+    if (!status)
+        status = launch_rows(queue, call, 0, source, &prepared->tile);
+    if (status || whole_rows == 0)
+        return status;
+    const tgi_call rest = tgi_gemm_find_part_call(call, 0, whole_rows, 0);
+    return launch_rows(queue, &rest, whole_rows, source, &prepared->rest);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_mma = {count_prepared_bytes, prepare, launch};

@@ -1,11 +1,17 @@
 /* Family mma on slices of FP32 operands: mma_bf16x and mma_fp16x. */
+#include "cuda/families/mma_slices.h"
+
 #include "cuda/families/gemm.h"
+#include "cuda/families/mma.h"
 #include "cuda/families/slice_panels.h"
 #include "cuda/families/slices.h"
 #include "kernels/mma/mma_slices_args.h"
 
 /* The kernel counts the elements along a side, and those of a tile beside it, in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
+#define PARTS_MAX 64
+#define PART_ROUNDS 4    /* rounds of blocks that parts are tried up to */
+#define PART_K_LEAST 128 /* shorter parts would take longer to add than to form */
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
@@ -31,6 +37,66 @@ static int counts_sizes(const tgi_problem *p, double tiles, tgi_proposal *propos
                       kernel->tile_rows, kernel->tile_cols, INT32_MAX);
 }
 
+int64_t tgi_mma_slices_part_bytes(const tgi_problem *p, int64_t part_count)
+{
+    return tgi_round_up(tgi_gemm_part_bytes(p, part_count), TGI_MMA_WORKSPACE_UNIT_BYTES);
+}
+
+void tgi_mma_slices_make_parts(int64_t part_count, tgi_problem *p)
+{
+    const tgi_problem whole = *p;
+    p->k = whole.k / part_count;
+    p->batch_count = part_count;
+    p->a.batch = p->k * whole.a.col;
+    p->b.batch = p->k * whole.b.row;
+    p->d = (tgi_layout){whole.n, 1, whole.m * whole.n};
+    p->d_type = TG_TYPE_FP32;
+    p->epilogue = (tgi_epilogue){.alpha = 1.0};
+}
+
+/* Tries part_count split-K parts, or a whole k if it is 1. `work` describes a whole k. */
+static void try_parts(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
+                      int64_t part_count, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    tgi_problem parts = *p;
+    tgi_tile_work work = *whole;
+    if (part_count > 1)
+        tgi_mma_slices_make_parts(part_count, &parts);
+    work.block_count *= (double)part_count;
+    work.block_k = (double)parts.k;
+    work.part_count = (double)part_count;
+    const double seconds = tgi_model_mma_seconds(&machine->gpu, kernel, p, &work) +
+                           tgi_model_slice_seconds(&machine->gpu, kernel, p);
+    const int64_t bytes = tgi_checked_add(tgi_mma_slices_part_bytes(p, part_count),
+                                          tgi_slices_workspace_bytes(machine, kernel, &parts, 1));
+    if (part_count > 1 &&
+        (seconds >= proposal->predicted_s || bytes > tgi_panels_find_limit(machine)))
+        return;
+    proposal->is_legal = 1;
+    proposal->predicted_s = seconds;
+    proposal->workspace_bytes = bytes;
+    proposal->decision.wgmma.split_count = part_count;
+    proposal->decision.wgmma.split_elems = parts.k;
+}
+
+/* Tries split-K parts of a D of few tiles. Parts of the same length are products of their own,
+ * which the kernels form as those of a batch, so that k is split by its divisors alone. */
+static void split_k(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
+                    tgi_proposal *proposal)
+{
+    const double slots = (double)machine->gpu.sm_count * whole->blocks_per_sm;
+    if (p->is_batch_invariant || p->batch_count > 1 || proposal->decision.wgmma.panel_rows)
+        return;
+    for (int64_t count = 2; count <= PARTS_MAX && p->k / count >= PART_K_LEAST; count++) {
+        if (whole->block_count * (double)count > PART_ROUNDS * slots ||
+            tgi_gemm_part_bytes(p, count) > TGI_WORKSPACE_BYTES_MAX)
+            return;
+        if (p->k % count == 0)
+            try_parts(machine, p, whole, count, proposal);
+    }
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
@@ -43,8 +109,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     const double panel_count = tgi_panels_choose(machine, given, proposal, &p);
     if (panel_count == 0.0)
         return;
-    decision->split_count = decision->cluster_rows = decision->cluster_parts = 1;
-    decision->split_elems = p.k;
+    decision->cluster_rows = decision->cluster_parts = 1;
     /* Products of slices are added in an order that is not the same for A and for B. Rows of a
      * batch-invariant problem are therefore the caller's, whichever way D lies. */
     decision->is_transposed = p.is_batch_invariant && p.is_swapped;
@@ -55,22 +120,20 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     const tgi_tile_work work = {
         .block_count = (double)tgi_divide_up(p.m, kernel->tile_rows) *
                        (double)tgi_divide_up(p.n, kernel->tile_cols) * (double)p.batch_count,
-        .block_k = (double)p.k,
-        .part_count = 1.0,
         .copy_bytes = TGI_GEMM_VECTOR_BYTES,
         .blocks_per_sm =
             tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, shared_bytes)};
     if (!counts_sizes(&p, work.block_count, proposal))
         return;
-    proposal->is_legal = 1;
     proposal->resident_blocks = work.blocks_per_sm;
-    proposal->workspace_bytes = tgi_slices_workspace_bytes(machine, kernel, &p, 1);
-    proposal->predicted_s = panel_count * (tgi_model_mma_seconds(&machine->gpu, kernel, &p, &work) +
-                                           tgi_model_slice_seconds(&machine->gpu, kernel, &p));
+    try_parts(machine, &p, &work, 1, proposal);
+    split_k(machine, &p, &work, proposal);
+    proposal->predicted_s *= panel_count;
 }
 
 static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
 {
+    split->k_part_count = proposal->decision.wgmma.split_count;
     split->is_transposed = proposal->decision.wgmma.is_transposed;
 }
 

@@ -3,6 +3,7 @@
 
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
+#include "cuda/families/mma_slices.h"
 #include "cuda/families/slice_panels_launch.h"
 #include "cuda/families/slices_launch.h"
 #include "kernels/mma/mma_slices_args.h"
@@ -12,6 +13,9 @@ typedef struct mma_slices_panel {
     tgi_mma_slices_args args;
     tgi_slices_prepared slices;
     tgi_cuda_kernel multiply;
+    /* The kernel that adds split-K parts, if there are several, and its argument. */
+    tgi_gemm_args add_args;
+    tgi_cuda_kernel add;
     int is_transposed;
 } mma_slices_panel;
 
@@ -48,13 +52,23 @@ static void prepare_panel(const tgi_machine *machine, const tgi_problem *given,
     panel->is_transposed = proposal->decision.wgmma.is_transposed;
     if (panel->is_transposed)
         tgi_problem_transpose(&p);
+    const int64_t part_count = proposal->decision.wgmma.split_count;
+    const int64_t part_bytes = tgi_mma_slices_part_bytes(&p, part_count);
+    tgi_gemm_prepare_args(&p, &panel->add_args);
+    panel->add_args.k_part_count = (int32_t)part_count;
+    tgi_gemm_prepare_add(&panel->add_args, &panel->add);
+    if (part_count > 1)
+        tgi_mma_slices_make_parts(part_count, &p);
     tgi_gemm_prepare_args(&p, &args->gemm);
     args->a.line_count = (int32_t)p.m;
     args->b.line_count = (int32_t)p.n;
-    tgi_slices_prepare(machine, kernel, &p, 1, 0, tensor, &panel->slices);
+    tgi_slices_prepare(machine, kernel, &p, 1, part_bytes, tensor, &panel->slices);
     const int64_t tile_count = tgi_divide_up(p.m, kernel->tile_rows) *
                                tgi_divide_up(p.n, kernel->tile_cols) * p.batch_count;
     const int64_t most = (int64_t)machine->gpu.sm_count * proposal->resident_blocks;
+    args->gemm.tile_rows_per_group = tgi_gemm_choose_group_rows(
+        &machine->gpu, kernel, &p, (double)most,
+        (double)p.k * 2.0 * tgi_precision_sliced(p.precision)->slice_count);
     panel->multiply =
         (tgi_cuda_kernel){.image = kernel->image,
                           .grid = {(unsigned)(tile_count < most ? tile_count : most), 1, 1},
@@ -77,6 +91,15 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     }
 }
 
+static tg_status add_parts(const tgi_cuda_queue *queue, const tgi_call *call,
+                           mma_slices_panel *panel)
+{
+    tgi_gemm_args args = panel->add_args;
+    void *arguments[] = {&args};
+    tgi_gemm_complete_args(call, panel->is_transposed, &args);
+    return tgi_cuda_run(queue, &panel->add, arguments);
+}
+
 static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     mma_slices_panel *panel = block;
@@ -90,10 +113,17 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
         return status;
     const tgi_slice_facts facts = tgi_slices_find_facts(&panel->slices, call->workspace);
     take_facts(&facts, &args);
-    tgi_gemm_complete_args(call, is_transposed, &args.gemm);
     args.a.slices = slices[0];
     args.b.slices = slices[1];
-    return tgi_cuda_run(queue, &panel->multiply, arguments);
+    if (panel->add_args.k_part_count == 1) {
+        tgi_gemm_complete_args(call, is_transposed, &args.gemm);
+        return tgi_cuda_run(queue, &panel->multiply, arguments);
+    }
+    args.gemm.a = a;
+    args.gemm.b = b;
+    args.gemm.d = call->workspace;
+    status = tgi_cuda_run(queue, &panel->multiply, arguments);
+    return status ? status : add_parts(queue, call, panel);
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)

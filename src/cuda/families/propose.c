@@ -51,7 +51,7 @@ static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
 
 /* Returns 1 for a row of slices if the problem is batch invariant and multiply-adds take it for
  * every m: because of n and k or, on mma.sync, because of the chip and the precision. Rows on
- * mma.sync do not split k, so that few rows of D would take several times as long. */
+ * mma.sync do not split k of such problems: few rows of D would take several times as long. */
 static int leaves_to_multiply_adds(const tgi_machine *machine, const tgi_kernel *kernel,
                                    const tgi_problem *p)
 {

@@ -1,8 +1,11 @@
-/* Plans the family small: small tiles of D, with k shared out among the warps of a block, and wide
- * tiles for a short k. */
+/* Plans the family small: small tiles of D, with k shared out among the warps of a block, wide
+ * tiles for a short k, and threads without stages for a small product. */
 
 #include "cuda/families/gemm.h"
 #include "kernels/small/small_shape.h"
+
+#define WARP 32
+#define DIRECT_BLOCKS 4 /* most blocks of the function without stages on a multiprocessor */
 
 /* Returns 1 for a row whose threads share all operands of a wide tile. */
 static int is_wide(const tgi_kernel *kernel)
@@ -45,6 +48,74 @@ static int counts_part(tgi_proposal *proposal)
                       "the kernel counts to %d; a part of k is %lld", INT32_MAX, (long long)part);
 }
 
+/* Returns 1 for the row of each type that has a function without stages. */
+static int has_direct(const tgi_kernel *kernel)
+{
+    return kernel->tile_cols == 16 && kernel->sum_order == TGI_SUM_WHOLE;
+}
+
+/* Returns 1 if that function forms D transposed: a thread has some rows of a column, and the
+ * threads of a warp neighbouring columns. */
+static int is_direct_transposed(const tgi_problem *p)
+{
+    return p->m > p->n && (p->n < TGI_SMALL_DIRECT_ROWS || p->d.col != 1);
+}
+
+/* Returns how many blocks of that function share a multiprocessor. */
+static int count_direct_resident(const tgi_machine *machine)
+{
+    const int by_threads = machine->gpu.threads_per_sm / TGI_SMALL_DIRECT_THREADS;
+    return by_threads < DIRECT_BLOCKS ? by_threads : DIRECT_BLOCKS;
+}
+
+/* Proposes `lanes` threads that share out k, if they are predicted to be faster than what was
+ * proposed before. */
+static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t units, int lanes,
+                       tgi_proposal *proposal)
+{
+    const int64_t cols = TGI_SMALL_DIRECT_THREADS / lanes;
+    const tgi_tile_work work = {
+        .block_count = (double)tgi_divide_up(units, cols) * (double)p->batch_count,
+        .block_k = (double)tgi_divide_up(p->k, lanes),
+        .part_count = lanes,
+        .tile_count = (double)tgi_divide_up(TGI_SMALL_DIRECT_ROWS, lanes),
+        .copy_k = TGI_SMALL_DIRECT_STEPS,
+        .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
+        .blocks_per_sm = count_direct_resident(machine)};
+    const double seconds = tgi_model_direct_seconds(&machine->gpu, p, &work);
+    if (proposal->is_legal && seconds >= proposal->predicted_s)
+        return;
+    proposal->is_legal = 1;
+    proposal->predicted_s = seconds;
+    proposal->resident_blocks = work.blocks_per_sm;
+    proposal->workspace_bytes = 0;
+    proposal->shared_bytes =
+        TGI_SMALL_DIRECT_ROWS * TGI_SMALL_DIRECT_THREADS * tgi_type_sum_bytes(p->type);
+    proposal->decision.tile = (tgi_tile_decision){.k_part_elems = p->k,
+                                                  .k_part_count = 1,
+                                                  .direct_lanes = lanes,
+                                                  .direct_blocks = (int64_t)work.block_count};
+}
+
+static void propose_direct(const tgi_machine *machine, const tgi_problem *given,
+                           tgi_proposal *proposal)
+{
+    tgi_problem p = *given;
+    const int is_transposed = is_direct_transposed(&p);
+    if (is_transposed)
+        tgi_problem_transpose(&p);
+    const int64_t down = tgi_divide_up(p.m, TGI_SMALL_DIRECT_ROWS), most = INT32_MAX / 2;
+    const int lanes_max = tgi_gemm_is_b_along_k(&p) ? WARP : TGI_SMALL_DIRECT_THREADS / 8;
+    if (count_direct_resident(machine) == 0 || p.is_batch_invariant || down > most || p.n > most ||
+        p.k > most || down > most / p.n)
+        return;
+    for (int lanes = 1; lanes <= lanes_max; lanes *= 2)
+        if (lanes < 2 * p.k || lanes <= TGI_SMALL_DIRECT_ROWS)
+            try_direct(machine, &p, down * p.n, lanes, proposal);
+    if (proposal->decision.tile.direct_lanes)
+        proposal->decision.tile.is_transposed = is_transposed;
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
@@ -82,6 +153,17 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     if (!counts_part(proposal))
         return;
     proposal->decision.tile.is_transposed = row_blocks > TGI_GRID_HEIGHT_MAX;
+    if (has_direct(kernel) && tgi_arch_has(machine->gpu.capability, TGI_FEATURE_TMA))
+        propose_direct(machine, p, proposal);
 }
 
-const tgi_cuda_planner tgi_cuda_planner_small = {propose, tgi_gemm_describe_split};
+static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
+{
+    tgi_gemm_describe_split(proposal, split);
+    if (proposal->decision.tile.direct_lanes) {
+        split->block_count = proposal->decision.tile.direct_blocks;
+        split->thread_count = TGI_SMALL_DIRECT_THREADS;
+    }
+}
+
+const tgi_cuda_planner tgi_cuda_planner_small = {propose, describe_split};

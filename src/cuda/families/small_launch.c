@@ -1,6 +1,28 @@
 /* Launches the family small. */
+#include <stdio.h>
+
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
+#include "kernels/small/small_shape.h"
+
+/* Makes the launch that of the function without stages. */
+static void prepare_direct(const tgi_problem *p, const tgi_proposal *proposal,
+                           tgi_cuda_kernel *multiply)
+{
+    const int lanes = proposal->decision.tile.direct_lanes;
+    const int64_t cols = TGI_SMALL_DIRECT_THREADS / lanes;
+    const int64_t units = tgi_divide_up(p->m, TGI_SMALL_DIRECT_ROWS) * p->n;
+    const int is_along = tgi_gemm_is_b_along_k(p);
+    multiply->block[0] = (unsigned)(is_along ? lanes : cols);
+    multiply->block[1] = (unsigned)(is_along ? cols : lanes);
+    multiply->grid[0] = (unsigned)tgi_divide_up(units, cols);
+    multiply->grid[1] =
+        (unsigned)(p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX);
+    multiply->grid[2] = 1;
+    multiply->shared_bytes = (unsigned)proposal->shared_bytes;
+    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_direct_%s",
+             tgi_type_bytes(p->type) == 2 ? "narrow" : tg_get_type_name(p->type));
+}
 
 static void prepare(const tgi_machine *machine, const tgi_problem *given,
                     const tgi_proposal *proposal, void *block)
@@ -13,6 +35,10 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
     if (proposal->decision.tile.is_transposed)
         tgi_problem_transpose(&p);
     tgi_tile_prepare(&p, proposal, prepared);
+    if (proposal->decision.tile.direct_lanes) {
+        prepare_direct(&p, proposal, &prepared->multiply);
+        return;
+    }
     const int64_t entries = p.batch_count * prepared->args.k_part_count;
     grid[0] = (unsigned)tgi_divide_up(p.n, kernel->tile_cols);
     grid[1] = (unsigned)tgi_divide_up(p.m, kernel->tile_rows);

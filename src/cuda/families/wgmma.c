@@ -53,15 +53,11 @@ static double count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
            (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count;
 }
 
-const char *tgi_wgmma_find_suffix(const tgi_kernel *kernel, const tgi_problem *p,
-                                  const tgi_operand operand[2])
+const char *tgi_wgmma_find_suffix(const tgi_problem *p, const tgi_operand operand[2])
 {
-    static const char *const names[] = {"_kk", "_kn", "_mk", "_mn"};
-    if (tgi_kernels_has_slices(kernel) && !tgi_slices_is_a_in_registers(kernel))
+    if (tgi_type_bytes(p->type) != 2)
         return "";
-    if (tgi_type_is_fp8(p->type))
-        return p->b_type == TG_TYPE_FP8_E4M3 ? "_e4m3" : "_e5m2";
-    return names[2 * operand[0].is_across + operand[1].is_across];
+    return operand[1].is_across ? "_n" : "_k";
 }
 
 void tgi_wgmma_describe(const tgi_kernel *kernel, const tgi_problem *p, tgi_operand operand[2])

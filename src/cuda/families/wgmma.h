@@ -16,7 +16,6 @@ void tgi_wgmma_describe(const tgi_kernel *kernel, const tgi_problem *problem,
                         tgi_operand operand[2]);
 
 /* Returns how the name of the kernel's function ends for these operands. */
-const char *tgi_wgmma_find_suffix(const tgi_kernel *kernel, const tgi_problem *problem,
-                                  const tgi_operand operand[2]);
+const char *tgi_wgmma_find_suffix(const tgi_problem *problem, const tgi_operand operand[2]);
 
 #endif

@@ -219,6 +219,8 @@ static void prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *de
     args->work.last_products =
         (int32_t)tgi_divide_up(last_elems * tgi_type_bytes(p->type), TGI_WGMMA_PRODUCT_BYTES);
     args->work.steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
+    args->is_second =
+        tgi_type_is_fp8(p->type) ? p->b_type != TG_TYPE_FP8_E4M3 : operand[0].is_across;
     args->a.line_count = (int32_t)p->m;
     args->b.line_count = (int32_t)p->n;
     if (!operand[0].is_unaligned)
@@ -265,7 +267,7 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
         .shared_bytes = (unsigned)tgi_wgmma_shared_bytes(kernel, operand[1].is_across),
         .is_early = 1};
     snprintf(panel->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s%s", kernel->name,
-             tgi_wgmma_find_suffix(kernel, &args->gemm.problem, operand));
+             tgi_wgmma_find_suffix(&args->gemm.problem, operand));
 }
 
 static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,

@@ -20,6 +20,7 @@
 #define PITCH_MAX ((int64_t)1 << 38) /* elements of 4 bytes; strides are below 2^40 bytes */
 #define CLUSTER_MAX 8                /* blocks */
 #define FRAGMENT_ROWS 64
+#define CROWDED_BYTES 8192 /* lines so far apart, or a multiple, share parts of L2 */
 
 int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
 {
@@ -246,6 +247,15 @@ static int is_straddling(const tgi_operand *operand)
     return operand->is_across && operand->pitch_bytes % TGI_WGMMA_STEP_BYTES != 0;
 }
 
+/* Returns 1 if few parts of L2 hold the boxes of a step: both operands lie along k, and lines of
+ * one begin at multiples of CROWDED_BYTES. */
+static int are_crowded(const tgi_operand operand[2])
+{
+    return !operand[0].is_across && !operand[1].is_across &&
+           (operand[0].pitch_bytes % CROWDED_BYTES == 0 ||
+            operand[1].pitch_bytes % CROWDED_BYTES == 0);
+}
+
 void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *p,
                             const tgi_operand operand[2], int64_t part_elems,
                             tgi_proposal *proposal)
@@ -264,6 +274,7 @@ void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *p,
                 tgi_wgmma_tma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),
             .a_straddles = is_straddling(&operand[0]),
             .b_straddles = is_straddling(&operand[1]),
+            .are_crowded = are_crowded(operand),
             .is_a_unaligned = operand[0].is_unaligned,
             .b_tile_lines = TGI_WGMMA_LINES(kernel->tile_cols, operand[1].is_across),
             .stage_count =

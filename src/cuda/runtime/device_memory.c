@@ -63,12 +63,11 @@ tgi_owner tgi_cuda_find_owner(const tgi_machine *machine, void *stream)
     int capture_status = 0;
     uint64_t capture = 0;
     void *before;
-    if (tgi_cuda_enter(device, &before))
-        return owner;
     /* The default stream cannot be captured. A query of it would end the capture of another. */
-    int error =
-        stream ? device->driver->get_capture(stream, &capture_status, &capture, NULL, NULL, NULL)
-               : TGI_CUDA_SUCCESS;
+    if (!stream || tgi_cuda_enter(device, &before))
+        return owner;
+    const int error =
+        device->driver->get_capture(stream, &capture_status, &capture, NULL, NULL, NULL);
     tgi_cuda_leave(device, before);
     if (!error && capture_status)
         owner.capture = capture + 1;

@@ -3,11 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/arch.h"
+#include "core/kernels.h"
 #include "core/status.h"
 
-/* CMake writes images.def: TGI_IMAGE(name, path of the compiled image) for each source, and
- * TGI_IMAGE_ARCHITECTURES. The bytes go into read-only data under hidden names. */
-#define TGI_IMAGE(name, path)                                                                      \
+/* CMake writes images.def: TGI_IMAGE(name, path of the compiled image, architectures of its code)
+ * for each source, and TGI_IMAGE_ARCHITECTURES. The bytes go into read-only data under hidden
+ * names. */
+#define TGI_IMAGE(name, path, codes)                                                               \
     __asm__(".pushsection .rodata\n"                                                               \
             ".balign 64\n"                                                                         \
             ".hidden tgi_image_" #name "\n"                                                        \
@@ -21,10 +24,10 @@
 #undef TGI_IMAGE
 
 static const struct {
-    const char *name;
+    const char *name, *codes;
     const unsigned char *bytes;
 } images[] = {
-#define TGI_IMAGE(name, path) {#name, tgi_image_##name},
+#define TGI_IMAGE(name, path, codes) {#name, codes, tgi_image_##name},
 #include <images.def>
 #undef TGI_IMAGE
 };
@@ -71,6 +74,49 @@ static int find_image(const char *name)
     while (i < image_count && strcmp(images[i].name, name) != 0)
         i++;
     return i;
+}
+
+/* Reads one architecture, "sm_90a" or "compute_90", and moves on to the next. Returns 10 major +
+ * minor. */
+static int read_code(const char **codes, int *is_ptx, int *is_exact)
+{
+    int number = 0, used = 0;
+    *is_ptx = strncmp(*codes, "compute_", 8) == 0;
+    sscanf(strchr(*codes, '_') + 1, "%d%n", &number, &used);
+    const char *end = strchr(*codes, '_') + 1 + used;
+    *is_exact = *end == 'a';
+    *codes = end + *is_exact;
+    *codes += **codes == ' ';
+    return number;
+}
+
+int tgi_cuda_serves(const char *codes, int capability, tgi_isa isa)
+{
+    int best = 0, has_all = 0;
+    for (const char *next = codes; *next;) {
+        int is_ptx, is_exact;
+        const int number = read_code(&next, &is_ptx, &is_exact);
+        const int can_run = is_exact ? number == capability
+                            : is_ptx ? number <= capability
+                                     : number / 10 == capability / 10 && number <= capability;
+        /* The driver prefers machine code to PTX, and later code. */
+        const int rank = 2 * number + 10000 * !is_ptx + is_exact;
+        if (!can_run || rank <= best)
+            continue;
+        const unsigned features =
+            tgi_arch_find(number)->features & (is_exact ? ~0u : ~(unsigned)TGI_FEATURE_WGMMA);
+        best = rank;
+        has_all = tgi_kernels_isa_runs(isa, features);
+    }
+    return has_all;
+}
+
+int tgi_cuda_has_image(const char *image, int capability, tgi_isa isa)
+{
+    const int i = find_image(image);
+    if (strcmp(tgi_cuda_architectures(), "none") == 0)
+        return 1;
+    return i < image_count && tgi_cuda_serves(images[i].codes, capability, isa);
 }
 
 tg_status tgi_cuda_find_function(tgi_cuda_device *device, const char *image, const char *symbol,

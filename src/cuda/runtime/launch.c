@@ -84,6 +84,8 @@ static int launch_bare(const tgi_cuda_queue *queue, const tgi_driver_launch *ask
 
 tg_status tgi_cuda_run(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, void **arguments)
 {
+    if (queue->runner)
+        return queue->runner(queue, kernel, arguments);
     tgi_cuda_device *device = queue->device;
     void *function = atomic_load_explicit(&kernel->function, memory_order_acquire);
     if (!function) {

@@ -10,9 +10,16 @@
 /* Bytes of a function's name, with the NUL. */
 #define TGI_CUDA_SYMBOL_BYTES 80
 
-/* A queue says where a call runs. */
 typedef struct tgi_cuda_queue tgi_cuda_queue;
+typedef struct tgi_cuda_kernel tgi_cuda_kernel;
+
+/* Runs a kernel as tgi_cuda_run does. */
+typedef tg_status tgi_cuda_runner(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel,
+                                  void **arguments);
+
+/* A queue says where a call runs. */
 struct tgi_cuda_queue {
+    tgi_cuda_runner *runner; /* takes the place of the driver; NULL: the driver runs kernels */
     tgi_cuda_device *device;
     void *stream;                 /* CUstream, or NULL for the default stream */
     tgi_bare_launch *bare_launch; /* the call's; NULL: each kernel is launched once */
@@ -20,7 +27,7 @@ struct tgi_cuda_queue {
 
 /* A kernel and the shape of its launch, without arguments. A plan fills it once. A function whose
  * blocks have over 48 KiB of dynamic shared memory has no other. */
-typedef struct tgi_cuda_kernel {
+struct tgi_cuda_kernel {
     const char *image;                  /* image of the row; static storage */
     char symbol[TGI_CUDA_SYMBOL_BYTES]; /* name of a function in the image */
     unsigned grid[3], block[3];
@@ -32,7 +39,7 @@ typedef struct tgi_cuda_kernel {
     void *_Atomic function; /* NULL until the first launch, which fills the members below */
     tgi_driver_attribute attributes[2];
     unsigned attribute_count;
-} tgi_cuda_kernel;
+};
 
 /* Puts the kernel into the queue. `arguments[i]` points to the i-th argument of the function, as
  * for cuLaunchKernel. The device's context is current. Any number of threads may launch one kernel.

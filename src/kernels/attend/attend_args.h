@@ -65,16 +65,35 @@ TGI_INLINE int32_t tgi_attend_shared_bytes(int32_t head, int32_t queries, int32_
     return 2 * head * (queries + tiles * keys) + TGI_ATTEND_BARRIER_BYTES;
 }
 
-/* The state of a warp that has 16 queries and 64 columns of D, as warps of few keys leave it. */
-#define TGI_ATTEND_STATE_BYTES (512 * (64 / 8 + 1))
-
-/* Returns the bytes of shared memory of a block of few keys: scores that `sharers` warps add, and
- * states of `splits` warps that share keys. */
-TGI_INLINE int32_t tgi_attend_light_bytes(int32_t warps, int32_t sharers, int32_t splits,
-                                          int32_t keys)
+/* Returns the bytes of the state of a warp that has 16 queries and `columns` of D, as warps of few
+ * keys leave it. */
+TGI_INLINE int32_t tgi_attend_state_bytes(int32_t columns)
 {
-    return (sharers > 1 ? 2 * 512 * warps * keys / 8 : 0) +
-           (splits - 1) * sharers * TGI_ATTEND_STATE_BYTES;
+    return 512 * (columns / 8 + 1);
+}
+
+/* Returns the bytes of the scores that warps of a block of few keys add, at two places. */
+TGI_INLINE int32_t tgi_attend_score_bytes(int32_t warps, int32_t sharers, int32_t keys)
+{
+    return sharers > 1 ? 2 * 512 * warps * keys / 8 : 0;
+}
+
+/* Returns the bytes of K and V that a block of few keys keeps: `part_keys` of each of `splits`, if
+ * these are more than the `keys` of a step. */
+TGI_INLINE int32_t tgi_attend_kept_bytes(int32_t head, int32_t splits, int32_t keys,
+                                         int32_t part_keys)
+{
+    return part_keys > keys ? 4 * head * splits * part_keys : 0;
+}
+
+/* Returns the bytes of shared memory of a block of few keys: these, and states of `splits` warps
+ * that share keys. `sharers` warps have parts of a head. */
+TGI_INLINE int32_t tgi_attend_light_bytes(int32_t head, int32_t warps, int32_t sharers,
+                                          int32_t splits, int32_t keys, int32_t part_keys)
+{
+    return tgi_attend_score_bytes(warps, sharers, keys) +
+           (splits - 1) * sharers * tgi_attend_state_bytes(head / sharers) +
+           tgi_attend_kept_bytes(head, splits, keys, part_keys);
 }
 
 #endif

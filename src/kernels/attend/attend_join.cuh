@@ -151,19 +151,19 @@ static __device__ __forceinline__ int tgi_attend_join_lanes(int count, int split
                                                             tgi_attend_state<Width, 1> &state,
                                                             int is_set, uint32_t kept)
 {
-    enum { ENDS = 512 * (Width / 8), BYTES = TGI_ATTEND_STATE_BYTES };
-    static_assert(BYTES == ENDS + 512, "the largest scores and the sums of weights come last");
+    enum { ENDS = 512 * (Width / 8) }; /* the largest scores and the sums of weights come last */
+    const int bytes = tgi_attend_state_bytes(Width);
     kept += 16 * (tgi_thread() % 32);
     float(&largest)[2] = state.largest[0], (&total)[2] = state.total[0];
     if (split > 0) {
-        const uint32_t own = kept + (split - 1) * BYTES;
+        const uint32_t own = kept + (split - 1) * bytes;
         TGI_FOR_UNROLLED(j, Width / 8)
         tgi_attend_write_unit(own + 512 * j, state.sums[0][j]);
         tgi_attend_write_unit(own + ENDS, {largest[0], largest[1], total[0], total[1]});
     }
     const int is_any = __syncthreads_or(is_set);
 #pragma unroll 1
-    for (int i = 1; split == 0 && i < count; i++, kept += BYTES) {
+    for (int i = 1; split == 0 && i < count; i++, kept += bytes) {
         float end[4], factors[1][2], others[2];
         tgi_attend_read_unit(end, kept + ENDS);
         TGI_FOR_UNROLLED(half, 2)

@@ -1,12 +1,14 @@
 /*
- * Attention of few keys: a warp has 16 queries and 64 elements of their heads, and reads Q, K and V
- * from memory into the registers whence mma.sync takes them. Warps of larger heads add their scores
- * in shared memory, and warps that share the keys their states.
+ * Attention of few keys: a warp has 16 queries and at most 128 elements of their heads, and reads
+ * Q, K and V from memory into the registers whence mma.sync takes them. Keys of a single step stay
+ * there. More stay in shared memory, as the lanes have read them: all warps of a block use them.
+ * Warps of larger heads add their scores there, and warps that share the keys their states.
  *
  * Both products may take their elements in any order. Lane 4 g + c reads 16 bytes at once: elements
  * 32 i + 8 c .. + 7 of a row of Q or K, which are its operands of two products, and elements
- * 64 i + 8 g .. + 7 of four keys of V, which are its operands of eight. Its sums are then those of
- * elements 64 i + 16 c .. + 15 of D.
+ * 64 i + 8 (g / 2 + g % 2 * 4) .. + 7 of four keys of V, which are its operands of eight. Its sums
+ * are then those of elements 64 i + 8 c .. + 7 and 64 i + 32 + 8 c .. + 7 of D, and four lanes
+ * store whole sectors of 32 bytes.
  */
 #ifndef TGI_ATTEND_LIGHT_CUH
 #define TGI_ATTEND_LIGHT_CUH
@@ -18,16 +20,15 @@
  * `first_column` on. `Sharers` warps have the same queries and add their parts of the scores. */
 template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tgi_attend_light {
     enum { CHUNKS = Width / 32, PANELS = Width / 64, WARPS = Sharers * Queries / 16 };
-    enum { SCORES = Sharers > 1 ? 2 * WARPS *Keys / 8 * 512 : 0 }; /* bytes of shared memory */
+    enum { UNITS = Keys / 8 * CHUNKS }; /* a step of K has these, and of V */
     const tgi_attend_args &p;
     tgi_attend_place &place;
     const int first_column;
     const uint32_t shared;
     int parity;
     tgi_attend_state<Width, 1> state;
-    uint32_t q[2 * CHUNKS][4];        /* units of row g, then of row g + 8 */
-    uint32_t k[Keys / 8 * CHUNKS][4]; /* each unit of a step, as in v */
-    uint32_t v[Keys / 4 * PANELS][4];
+    uint32_t q[2 * CHUNKS][4]; /* units of row g, then of row g + 8 */
+    uint32_t k[UNITS][4], v[UNITS][4];
     int is_wild; /* 1: v has had wild elements, for which zeros stand */
 
     __device__ __forceinline__ tgi_attend_light(const tgi_attend_args &args, tgi_attend_place &at,
@@ -43,14 +44,16 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
 
     /* Finds row g or g + 8. What is kept of it takes registers, so it is found again. Lists of
      * queries come with tiles of one head. */
-    __device__ __forceinline__ tgi_attend_row_place find_row(int half) const
+    __device__ __forceinline__ tgi_attend_row_place find_row(int half, int ahead = 0) const
     {
-        const int lane = tgi_reread_thread() % 32, at = place.first + half * 8 + lane / 4;
+        const int lane = tgi_reread_thread() % 32;
+        const int at = place.first + ahead + half * 8 + lane / 4;
         return tgi_attend_make_row(p, place, at,
                                    p.shared_heads > 1 ? tgi_divide(at, p.query_count) : 0);
     }
 
-    __device__ __forceinline__ void read_queries(void)
+    /* Reads the queries that are `ahead` rows behind those of the place. */
+    __device__ __forceinline__ void read_queries(int ahead)
     {
         const tg_attention &a = p.attention;
         const int size = static_cast<int>(a.head_size);
@@ -58,7 +61,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         int is_there[2];
         TGI_FOR_UNROLLED(half, 2)
         {
-            const tgi_attend_row_place row = find_row(half);
+            const tgi_attend_row_place row = find_row(half, ahead);
             is_there[half] = row.is_there;
             first[half] =
                 tgi_attend_offset(a.q, place.query_entry, row.head, place.first_query + row.query);
@@ -78,13 +81,13 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         const int size = static_cast<int>(p.attention.head_size);
         const int key = key_0 + get_lane() / 4;
         const int64_t first = tgi_attend_find_first(p, place, heads) + key * heads.row_stride;
-        tgi_attend_read_units<Keys / 8 * CHUNKS>(
-            heads, p.has_units[1] && size % 8 == 0, k, [&](int i, int &e, int &count) {
-                const int at = i / CHUNKS * 8;
-                e = first_column + i % CHUNKS * 32 + get_lane() % 4 * 8;
-                count = key + at < place.keys ? size - e : 0;
-                return first + at * heads.row_stride;
-            });
+        tgi_attend_read_units<UNITS>(heads, p.has_units[1] && size % 8 == 0, k,
+                                     [&](int i, int &e, int &count) {
+                                         const int at = i / CHUNKS * 8;
+                                         e = first_column + i % CHUNKS * 32 + get_lane() % 4 * 8;
+                                         count = key + at < place.keys ? size - e : 0;
+                                         return first + at * heads.row_stride;
+                                     });
     }
 
     __device__ __forceinline__ void read_values(int key_0)
@@ -93,10 +96,10 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         const int size = static_cast<int>(p.attention.v_head_size);
         const int key = key_0 + get_lane() % 4 * 2;
         const int64_t first = tgi_attend_find_first(p, place, heads) + key * heads.row_stride;
-        tgi_attend_read_units<Keys / 4 * PANELS>(
+        tgi_attend_read_units<UNITS>(
             heads, p.has_units[2] && size % 8 == 0, v, [&](int i, int &e, int &count) {
                 const int at = i / PANELS / 2 * 8 + i / PANELS % 2;
-                e = first_column + i % PANELS * 64 + get_lane() / 4 * 8;
+                e = first_column + i % PANELS * 64 + get_lane() / 8 * 8 + get_lane() / 4 % 2 * 32;
                 count = key + at < place.keys ? size - e : 0;
                 return first + at * heads.row_stride;
             });
@@ -126,7 +129,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
     {
         enum { OWN = Keys / 8 * 512 };
         const int warp = tgi_thread() / 32;
-        const uint32_t place_of = shared + parity * (SCORES / 2) + get_lane() * 16;
+        const uint32_t place_of = shared + parity * WARPS * OWN + get_lane() * 16;
         const uint32_t first = place_of + warp / Sharers * Sharers * OWN;
         parity ^= 1;
         TGI_FOR_UNROLLED(j, Keys / 8)
@@ -163,7 +166,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
     /* Replaces wild elements of v by zeros. */
     __device__ __forceinline__ void tame(void)
     {
-        enum { COUNT = Keys / 4 * PANELS };
+        enum { COUNT = UNITS };
         int is_any = 0;
         TGI_FOR_UNROLLED(i, COUNT)
         is_any |= tgi_attend_is_wild<Type>(v[i]);
@@ -204,53 +207,10 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         add(weights);
     }
 
-    /* Returns the element of D that sum 0 of place j is: sum 1 is eight elements further. */
+    /* Returns the element of D that sum 0 of place j is: sum 1 is 32 elements further. */
     __device__ __forceinline__ int find_column(int j) const
     {
-        return first_column + j / 8 * 64 + get_lane() % 4 * 16 + j % 8;
-    }
-
-    /* Returns the sum of the weights of the keys that a row sees times wild elements in column e of
-     * V, or zero if there are none. */
-    __device__ __forceinline__ float add_wild(const tgi_attend_row_place &row, float largest, int e)
-    {
-        const tg_attention &a = p.attention;
-        const uint16_t *const q =
-            static_cast<const uint16_t *>(a.q.data) +
-            tgi_attend_offset(a.q, place.query_entry, row.head, place.first_query + row.query);
-        float sum = 0.0f;
-#pragma unroll 1
-        for (int key = row.low; key < row.high; key++) {
-            const float value =
-                tgi_attend_read_wild<Type>(p, tgi_attend_find_key(p, place, a.v, key), e);
-            const uint16_t *const k =
-                static_cast<const uint16_t *>(a.k.data) + tgi_attend_find_key(p, place, a.k, key);
-            float score = 0.0f;
-#pragma unroll 1
-            for (int i = 0; value != 0.0f && i < a.head_size; i++) {
-                float x[2], y[2];
-                tgi_attend_decode<Type>(q[i * a.q.element_stride], x);
-                tgi_attend_decode<Type>(k[i * a.k.element_stride], y);
-                score = fmaf(x[0], y[0], score);
-            }
-            if (value != 0.0f)
-                sum = fmaf(tgi_ptx_exp2((score - largest) * p.scale), value, sum);
-        }
-        return sum;
-    }
-
-    /* Puts right eight elements of D from e on whose columns of V have wild elements. */
-    __device__ __forceinline__ void put_right(const tgi_attend_row_place &row, float largest, int e,
-                                              uint32_t (&unit)[4])
-    {
-#pragma unroll 1
-        for (int i = 0; i < 8; i++) {
-            const float sum = add_wild(row, largest, e + i);
-            const uint32_t own =
-                sum == 0.0f ? unit[0] & 0xffffu : tgi_encode_pair(Type, sum, 0.0f) & 0xffffu;
-            TGI_FOR_UNROLLED(j, 4)
-            unit[j] = unit[j] >> 16 | (j < 3 ? unit[(j + 1) % 4] : own) << 16;
-        }
+        return first_column + j / 8 * 64 + get_lane() % 4 * 8 + j % 8;
     }
 
     /* Stores the rows of D. Their units lie in the order of rows. */
@@ -267,10 +227,12 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
                                     place.first_query + row[half].query);
 #pragma unroll 1
         for (int i = 0; !is_whole && i < 4 * PANELS; i++) {
-            const int is_upper = i >= 2 * PANELS, e = find_column(i / 2 % PANELS * 8) + i % 2 * 8;
+            const int is_upper = i >= 2 * PANELS, e = find_column(i / 2 % PANELS * 8) + i % 2 * 32;
             const tgi_attend_row_place own = is_upper ? row[1] : row[0];
             if (is_wild && own.is_there)
-                put_right(own, is_upper ? state.largest[0][1] : state.largest[0][0], e, units[0]);
+                tgi_attend_put_right<Type>(p, place, own,
+                                           is_upper ? state.largest[0][1] : state.largest[0][0], e,
+                                           units[0]);
             if (own.is_there)
                 tgi_attend_store_unit(p, (is_upper ? d[1] : d[0]) + e * heads.element_stride,
                                       size - e, units[0]);
@@ -280,7 +242,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         }
         TGI_FOR_UNROLLED(i, 4 * PANELS)
         {
-            const int half = i / (2 * PANELS), e = find_column(i / 2 % PANELS * 8) + i % 2 * 8;
+            const int half = i / (2 * PANELS), e = find_column(i / 2 % PANELS * 8) + i % 2 * 32;
             if (is_whole && row[half].is_there && e < size)
                 *reinterpret_cast<uint4 *>(d[half] + e) = {units[i][0], units[i][1], units[i][2],
                                                            units[i][3]};
@@ -318,36 +280,72 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         }
     }
 
-    /* Goes through the keys for each 16 queries of `turns`, a tile apart. Keys of one step stay. */
+    /* Returns where the lane keeps the first unit of the step that is `i` keys behind the first.
+     * Warps that share keys have their own; others have the same if they have the same elements. */
+    __device__ __forceinline__ uint32_t find_kept(int i) const
+    {
+        const int is_split = p.split_count > 1, warp = tgi_thread() / 32;
+        const uint32_t kept = shared + tgi_attend_score_bytes(WARPS, Sharers, Keys) +
+                              (p.split_count - 1) * Sharers * tgi_attend_state_bytes(Width);
+        return kept + (is_split ? warp : warp % Sharers) * p.part_keys * 4 * Width + i * 4 * Width +
+               get_lane() * 16;
+    }
+
+    /* Reads the keys of a step, which stay in registers, or keeps all: warps with the same elements
+     * read a part of them each. */
+    __device__ __forceinline__ void open(int is_kept)
+    {
+        const int takes_turns = is_kept && p.split_count == 1;
+        const int first = takes_turns ? tgi_thread() / 32 / Sharers : 0;
+        const int apart = takes_turns ? WARPS / Sharers : 1;
+#pragma unroll 1
+        for (int i = first * Keys; i < place.end - place.begin; i += apart * Keys) {
+            read_keys(place.begin + i);
+            read_values(place.begin + i);
+            if (is_kept) {
+                tgi_attend_keep_units(k, find_kept(i));
+                tgi_attend_keep_units(v, find_kept(i) + 512 * UNITS);
+            }
+        }
+        if (takes_turns)
+            __syncthreads();
+    }
+
+    /* Goes through the keys for each 16 queries of `turns`, a tile apart. The next queries are read
+     * when the scores of the last keys are there. */
     __device__ __forceinline__ void go_through(int turns)
     {
-        const int is_split = p.split_count > 1;
-        const int keys =
-            is_split ? p.part_keys : place.end - place.begin; /* warps go through these */
-        const int stays = place.begin + Keys >= place.end;
+        const int is_split = p.split_count > 1, is_kept = p.part_keys > Keys;
+        /* Warps that add their scores take the same steps. */
+        const int keys = Sharers > 1 && is_split ? p.part_keys : place.end - place.begin;
+        read_queries(0);
+        open(is_kept);
 #pragma unroll 1
         for (int turn = 0; turn < turns; turn++) {
             tgi_attend_clear(state);
-            read_queries();
 #pragma unroll 1
             for (int i = 0; i < keys; i += Keys) {
-                const int key_0 = place.begin + i;
+                const int key_0 = place.begin + i, is_there = Sharers == 1 || key_0 < place.end;
                 float scores[1][Keys / 8][4];
-                if (turn == 0 || !stays) {
-                    read_keys(key_0);
-                    read_values(key_0);
-                }
+                if (is_kept && is_there)
+                    tgi_attend_read_kept(k, find_kept(i));
                 score(scores);
+                if (turn + 1 < turns && i + Keys >= keys)
+                    read_queries(Queries);
                 if (Sharers > 1)
                     share(scores);
-                if (key_0 < place.end)
-                    weigh(key_0, scores);
+                if (!is_there)
+                    continue;
+                if (is_kept)
+                    tgi_attend_read_kept(v, find_kept(i) + 512 * UNITS);
+                weigh(key_0, scores);
             }
             if (WARPS > Sharers && is_split) {
                 const int split = tgi_thread() / 32 / Sharers, sharer = tgi_thread() / 32 % Sharers;
                 is_wild = tgi_attend_join_lanes(
                     p.split_count, split, p.scale, state, is_wild,
-                    shared + SCORES + sharer * (p.split_count - 1) * TGI_ATTEND_STATE_BYTES);
+                    shared + tgi_attend_score_bytes(WARPS, Sharers, Keys) +
+                        sharer * (p.split_count - 1) * tgi_attend_state_bytes(Width));
                 if (split > 0)
                     return;
             }

@@ -3,6 +3,7 @@
 #define TGI_ATTEND_UNITS_CUH
 
 #include "kernels/attend/attend_tile.cuh"
+#include "kernels/ptx/shared_memory.cuh"
 
 /* Reads units of eight elements. find(i, e, count) returns where the row of unit i begins, its
  * first element, and how many elements there are from it on; zeros stand for the others. `is_whole`
@@ -44,6 +45,30 @@ static __device__ __forceinline__ void tgi_attend_read_units(const tg_heads &hea
         unit[j][w] = unit[j + 1][w];
         TGI_FOR_UNROLLED(w, 4)
         unit[Count - 1][w] = static_cast<uint32_t>(words[w / 2] >> w % 2 * 32);
+    }
+}
+
+/* Keeps the lane's units in shared memory from `kept` on, 16 bytes of each lane side by side. */
+template <int Count>
+static __device__ __forceinline__ void tgi_attend_keep_units(const uint32_t (&unit)[Count][4],
+                                                             uint32_t kept)
+{
+    TGI_FOR_UNROLLED(i, Count)
+    tgi_write_shared_unit(kept + 512 * i, {unit[i][0], unit[i][1], unit[i][2], unit[i][3]});
+}
+
+/* Reads units that tgi_attend_keep_units has kept. */
+template <int Count>
+static __device__ __forceinline__ void tgi_attend_read_kept(uint32_t (&unit)[Count][4],
+                                                            uint32_t kept)
+{
+    TGI_FOR_UNROLLED(i, Count)
+    {
+        const uint4 words = tgi_read_shared_unit(kept + 512 * i);
+        unit[i][0] = words.x;
+        unit[i][1] = words.y;
+        unit[i][2] = words.z;
+        unit[i][3] = words.w;
     }
 }
 

@@ -143,4 +143,52 @@ tgi_attend_add_wild(const tgi_attend_args &p, const tgi_attend_place &place, int
     }
 }
 
+/* Returns the sum of the weights of the keys that a row sees times wild elements in column e of
+ * V, or zero if there are none. */
+template <tg_type Type>
+static __device__ __forceinline__ float
+tgi_attend_sum_wild(const tgi_attend_args &p, const tgi_attend_place &place,
+                    const tgi_attend_row_place &row, float largest, int e)
+{
+    const tg_attention &a = p.attention;
+    const uint16_t *const q =
+        static_cast<const uint16_t *>(a.q.data) +
+        tgi_attend_offset(a.q, place.query_entry, row.head, place.first_query + row.query);
+    float sum = 0.0f;
+#pragma unroll 1
+    for (int key = row.low; key < row.high; key++) {
+        const float value =
+            tgi_attend_read_wild<Type>(p, tgi_attend_find_key(p, place, a.v, key), e);
+        const uint16_t *const k =
+            static_cast<const uint16_t *>(a.k.data) + tgi_attend_find_key(p, place, a.k, key);
+        float score = 0.0f;
+#pragma unroll 1
+        for (int i = 0; value != 0.0f && i < a.head_size; i++) {
+            float x[2], y[2];
+            tgi_attend_decode<Type>(q[i * a.q.element_stride], x);
+            tgi_attend_decode<Type>(k[i * a.k.element_stride], y);
+            score = fmaf(x[0], y[0], score);
+        }
+        if (value != 0.0f)
+            sum = fmaf(tgi_ptx_exp2((score - largest) * p.scale), value, sum);
+    }
+    return sum;
+}
+
+/* Puts right eight elements of D from e on whose columns of V have wild elements. */
+template <tg_type Type>
+static __device__ __forceinline__ void
+tgi_attend_put_right(const tgi_attend_args &p, const tgi_attend_place &place,
+                     const tgi_attend_row_place &row, float largest, int e, uint32_t (&unit)[4])
+{
+#pragma unroll 1
+    for (int i = 0; i < 8; i++) {
+        const float sum = tgi_attend_sum_wild<Type>(p, place, row, largest, e + i);
+        const uint32_t own =
+            sum == 0.0f ? unit[0] & 0xffffu : tgi_encode_pair(Type, sum, 0.0f) & 0xffffu;
+        TGI_FOR_UNROLLED(j, 4)
+        unit[j] = unit[j] >> 16 | (j < 3 ? unit[(j + 1) % 4] : own) << 16;
+    }
+}
+
 #endif

@@ -6,6 +6,7 @@
  */
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/launch.cuh"
+#include "kernels/ptx/warp_reduce.cuh"
 #include "kernels/instances.cuh"
 #include "kernels/copy/slice_args.h"
 
@@ -211,6 +212,8 @@ static __device__ __forceinline__ int64_t count_tasks(const tgi_slice_job &job)
 
 #if defined(TGI_HAS_sm80)
 TGI_SLICE_KERNEL(tgi_slice_bf16, slice_task<0>(job, task, args.slice_count))
+#endif
+#if defined(TGI_HAS_sm75)
 TGI_SLICE_KERNEL(tgi_slice_fp16, slice_task<1>(job, task, args.slice_count))
 TGI_SLICE_KERNEL(tgi_find_line_largest, find_line_largest(job, task))
 #endif

@@ -11,6 +11,7 @@
 
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/copy/tile_copy.cuh"
+#include "kernels/dmma/dmma_terms.cuh"
 #include "kernels/epilogue/tile_store.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 
@@ -368,8 +369,14 @@ static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &gi
 #undef TGI_BODY
         /* Without this barrier elements would be stored before the other warps have put theirs. */
         __syncthreads();
-        tgi_store_tile<double, Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), 1, Threads>(
-            args, tile, static_cast<const double *>(shared));
+        const double *sums = static_cast<const double *>(shared);
+        if (args.k_part_count != 1 || args.is_plain) {
+            tgi_gemm_args plain = args;
+            plain.is_plain = 1;
+            tgi_store_tile<double, Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), 1, Threads>(plain, tile,
+                                                                                      sums);
+        } else
+            tgi_store_terms<Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), Threads>(args, tile, sums);
         /* Without this barrier the next batch entry's stages would overwrite sums not yet
          * stored. */
         __syncthreads();

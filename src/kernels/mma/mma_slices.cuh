@@ -9,6 +9,8 @@
 #ifndef TGI_MMA_SLICES_CUH
 #define TGI_MMA_SLICES_CUH
 
+#include "kernels/ptx/warp_reduce.cuh" /* for what follows, on chips before sm_80 */
+
 #include "kernels/epilogue/slice_sums.cuh"
 #include "kernels/epilogue/thread_sums.cuh"
 #include "kernels/mma/mma_operand.cuh"

@@ -1,55 +1,5 @@
-/* The kernels of families dot and rank, one for each row of kernels.def. */
-#include "kernels/instances.cuh"
-#include "kernels/skinny/skinny_shape.h"
-#include "kernels/skinny/fma.cuh"
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-#include "kernels/skinny/dot_mma.cuh"
-#include "kernels/skinny/rank_mma.cuh"
-#endif
-
-#define TGI_ALONG_K_dot 1
-#define TGI_ALONG_K_rank 0
-
-/* The body of each family and type. */
-#define TGI_FMA(along_k, elem, rows, cols, depth, thread_cols, stages, threads)                    \
-    tgi_skinny_kernel<                                                                             \
-        tgi_skinny_fma<elem, along_k, rows, cols, depth, thread_cols, stages, threads>>
-#define TGI_MMA_dot(type, rows, cols, depth, stages, threads)                                      \
-    tgi_dot_mma<type, rows, cols, depth, threads>
-#define TGI_MMA_rank(type, rows, cols, depth, stages, threads)                                     \
-    tgi_skinny_kernel<tgi_rank_mma<type, rows, cols, depth, stages, threads>>
-#define TGI_BODY_fp32(family, rows, cols, depth, thread_cols, stages, threads)                     \
-    TGI_FMA(TGI_ALONG_K_##family, float, rows, cols, depth, thread_cols, stages, threads)
-#define TGI_BODY_fp64(family, rows, cols, depth, thread_cols, stages, threads)                     \
-    TGI_FMA(TGI_ALONG_K_##family, double, rows, cols, depth, thread_cols, stages, threads)
-#define TGI_BODY_bf16(family, rows, cols, depth, thread_cols, stages, threads)                     \
-    TGI_MMA_##family(TG_TYPE_BF16, rows, cols, depth, stages, threads)
-#define TGI_BODY_fp16(family, rows, cols, depth, thread_cols, stages, threads)                     \
-    TGI_MMA_##family(TG_TYPE_FP16, rows, cols, depth, stages, threads)
-#define TGI_BODY_fp8_e4m3(family, rows, cols, depth, thread_cols, stages, threads)                 \
-    TGI_MMA_##family(TG_TYPE_FP8_E4M3, rows, cols, depth, stages, threads)
-#define TGI_BODY_fp8_e5m2(family, rows, cols, depth, thread_cols, stages, threads)                 \
-    TGI_MMA_##family(TG_TYPE_FP8_E5M2, rows, cols, depth, stages, threads)
-
-#define TGI_SKINNY(name, family, type, rows, cols, depth, thread_cols, stages, threads)            \
-    extern "C" __global__ void __launch_bounds__(                                                  \
-        threads,                                                                                   \
-        TGI_SKINNY_BLOCKS_PER_SM(TGI_ALONG_K_##family, rows,                                       \
-                                 TGI_SKINNY_SHARED_BYTES(TGI_ALONG_K_##family, rows, cols, depth,  \
-                                                         stages, threads, TGI_BYTES_##type),       \
-                                 TGI_BYTES_##type))                                                \
-        name(const __grid_constant__ TGI_BODY_##type(family, rows, cols, depth, thread_cols,       \
-                                                     stages, threads)::arguments args)             \
-    {                                                                                              \
-        typedef TGI_BODY_##type(family, rows, cols, depth, thread_cols, stages, threads) body;     \
-        static_assert(body::shared_bytes == TGI_SKINNY_SHARED_BYTES(TGI_ALONG_K_##family, rows,    \
-                                                                    cols, depth, stages, threads,  \
-                                                                    TGI_BYTES_##type),             \
-                      "the row's tile is the kernel's");                                           \
-        extern __shared__ __align__(128) char shared[];                                            \
-        tgi_wait_for_stream();                                                                     \
-        body::multiply(args, shared);                                                              \
-    }
+/* The kernels of families dot and rank but those of FP8, one for each row of kernels.def. */
+#include "kernels/skinny/skinny_instances.cuh"
 
 #define TGI_IMAGE_skinny TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \

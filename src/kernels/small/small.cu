@@ -4,6 +4,7 @@
 #include "kernels/instances.cuh"
 #include "kernels/small/small_shape.h"
 #include "kernels/small/small.cuh"
+#include "kernels/small/small_direct.cuh"
 
 #define TGI_ELEM_fp32 float
 #define TGI_ELEM_fp64 double
@@ -24,6 +25,9 @@
         tgi_small_multiply<elem, rows, cols, depth, thread_rows, thread_cols, stages, threads>(    \
             args, shared);                                                                         \
     }
+
+TGI_SMALL_DIRECT(tgi_direct_fp32, float, 0)
+TGI_SMALL_DIRECT(tgi_direct_fp64, double, 0)
 
 #define TGI_IMAGE_small TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \

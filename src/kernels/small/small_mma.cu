@@ -2,6 +2,7 @@
 #define TGI_LEAST_D_BYTES 2
 
 #include "kernels/instances.cuh"
+#include "kernels/small/small_direct.cuh"
 #include "kernels/small/small_mma.cuh"
 #include "kernels/small/small_shape.h"
 
@@ -18,6 +19,8 @@
         tgi_wait_for_stream();                                                                     \
         body::multiply(args, reinterpret_cast<float *>(shared));                                   \
     }
+
+TGI_SMALL_DIRECT(tgi_direct_narrow, float, 1)
 
 #define TGI_IMAGE_small_mma TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \

@@ -26,4 +26,10 @@
 #define TGI_SMALL_WIDE_COPY 32 /* most k whose lines a block requests at once */
 #define TGI_SMALL_SIDE_MOST 32 /* rows of the largest tile that is not wide */
 
+/* The functions without stages: threads of a block, rows of D that a thread has, and steps of k
+ * whose loads are under way at once. */
+#define TGI_SMALL_DIRECT_THREADS 256
+#define TGI_SMALL_DIRECT_ROWS 4
+#define TGI_SMALL_DIRECT_STEPS 4
+
 #endif

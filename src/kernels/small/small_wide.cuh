@@ -226,6 +226,38 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
         }
     }
 
+    /* Returns 1 if pairs of neighbouring columns of D are words. */
+    static __device__ __forceinline__ int has_pairs(const tgi_gemm_args &args)
+    {
+        const tgi_layout &d = args.problem.d;
+        return Type != TG_TYPE_FP32 && d.col == 1 &&
+               (reinterpret_cast<uintptr_t>(args.d) % 4 | (d.row | d.batch | args.problem.n) % 2) ==
+                   0;
+    }
+
+    /* Writes the tile by pairs of columns: half as many reads and writes. */
+    static __device__ __forceinline__ void
+    write_pairs(const tgi_gemm_args &args, const tgi_block_tile &tile, const float *sums)
+    {
+        constexpr int across = Side / 2, step = Threads / across;
+        const tgi_problem &p = args.problem;
+        const int col = tgi_thread() % across * 2, first = tgi_thread() / across;
+        const int rows = tgi_clamp_count(p.m - tile.row, Side);
+        if (col >= p.n - tile.col)
+            return;
+        uint16_t *to = static_cast<uint16_t *>(args.d) +
+                       tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
+        sums += first * sum_pitch + col;
+#pragma unroll
+        for (int row = 0; row < Side; row += step) {
+            if (row + first < rows) {
+                const float2 pair = *reinterpret_cast<const float2 *>(sums + row * sum_pitch);
+                *reinterpret_cast<uint32_t *>(to) = tgi_encode_pair(Type, pair.x, pair.y);
+            }
+            to += step * p.d.row;
+        }
+    }
+
     static __device__ __forceinline__ void store(const tgi_gemm_args &args,
                                                  const tgi_block_tile &tile, const float *shared)
     {
@@ -234,9 +266,15 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
         const int col = tgi_thread() % Side, first = tgi_thread() / Side;
         const int rows = tgi_clamp_count(p.m - tile.row, Side);
         const float *sums = shared + first * sum_pitch + col;
+        const int is_whole = args.k_part_count == 1;
+        const int is_narrow =
+            Type != TG_TYPE_FP32 && is_whole && args.is_sum_alone && p.d_type == Type;
+        if (is_narrow && has_pairs(args)) {
+            write_pairs(args, tile, shared);
+            return;
+        }
         if (col >= p.n - tile.col)
             return;
-        const int is_whole = args.k_part_count == 1;
         const int64_t offset = tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
         const int64_t place =
             ((tile.batch * args.k_part_count + tile.k_part) * p.m + tile.row + first) * p.n +
@@ -245,7 +283,7 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
             write(is_whole ? static_cast<float *>(args.d) + offset
                            : static_cast<float *>(args.workspace) + place,
                   step * (is_whole ? p.d.row : p.n), sums, rows - first);
-        else if (Type != TG_TYPE_FP32 && args.is_sum_alone && p.d_type == Type)
+        else if (is_narrow)
             write(static_cast<uint16_t *>(args.d) + offset, step * p.d.row, sums, rows - first);
         else
 #pragma unroll 1

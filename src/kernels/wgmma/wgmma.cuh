@@ -13,7 +13,10 @@
  *                (epilogue/fragment_store.cuh) or, with split-K, to the blocks of the cluster
  *                (cluster_split_k.cuh) or to the workspace (partial_tiles.cuh)
  *
- * How a stage is filled, moved and multiplied is the affair of the Shape's feed (feed_tma.cuh).
+ * How a stage is filled, moved and multiplied is the affair of the Shape's feed (feed_tma.cuh). A
+ * kernel serves two shapes, whose memory is the same: lines of A along k and across k, or, of FP8,
+ * both types of B. They differ in how stages are filled and multiplied, and share what comes after,
+ * which is most of the code. A kernel of one shape has it twice.
  */
 #ifndef TGI_WGMMA_CUH
 #define TGI_WGMMA_CUH
@@ -32,7 +35,10 @@
 #include "kernels/wgmma/feed_unaligned.cuh"
 #include "kernels/wgmma/kernel_shape.cuh"
 
-template <class Shape>
+template <class Shape, class Second> static constexpr int tgi_is_one_shape = 0;
+template <class Shape> static constexpr int tgi_is_one_shape<Shape, Shape> = 1;
+
+template <class Shape, class Second>
 static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arguments &given,
                                                  const tgi_wgmma_memory<Shape> &memory)
 {
@@ -51,7 +57,7 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
         tgi_fence_barrier_init();
         Shape::feed::prefetch_a(given);
         tgi_prefetch_map(&args.b.map);
-        if (Shape::across_a && args.a.edge_lines > 0)
+        if ((Shape::across_a || (Second::across_a && args.is_second)) && args.a.edge_lines > 0)
             tgi_prefetch_map(&args.a.edge_map);
         if (Shape::across_b && args.b.edge_lines > 0)
             tgi_prefetch_map(&args.b.edge_map);
@@ -178,12 +184,25 @@ tgi_find_terms(const tgi_consumer<Shape> &at, tgi_cluster_tile tile)
     return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1};
 }
 
+/* Has the products of a tile summed by the feed of its shape. */
 template <class Shape>
+static __device__ __forceinline__ void
+tgi_sum_tile(const tgi_wgmma_args &args, char *shared, int rank, int group,
+             const tgi_cluster_tile &tile, tgi_ring<Shape::stages> &ring,
+             typename Shape::feed::repair &repair, typename Shape::deferred &deferred,
+             float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const tgi_wgmma_memory<Shape> memory(shared);
+    const tgi_consumer<Shape> at = {args, memory, rank, group};
+    Shape::feed::template sum<Shape>(at, tile, ring, repair, deferred, sum);
+}
+
+template <class Shape, class Second>
 static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::arguments &given,
-                                                   const tgi_wgmma_memory<Shape> &memory, int rank,
-                                                   int group)
+                                                   char *shared, int rank, int group)
 {
     typedef typename Shape::feed feed;
+    const tgi_wgmma_memory<Shape> memory(shared);
     const typename Shape::uniform_schedule schedule(feed::get_args(given).work, rank);
     tgi_ring<Shape::stages> ring;
     typename Shape::deferred deferred;
@@ -197,7 +216,10 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
             tgi_find_terms(at, tile).copy();
         float sum[Shape::blocks][Shape::cols / 2] = {};
         typename feed::repair repair(args);
-        feed::template sum<Shape>(at, tile, ring, repair, deferred, sum);
+        if (!tgi_is_one_shape<Shape, Second> && args.is_second)
+            tgi_sum_tile<Second>(args, shared, rank, group, tile, ring, repair, deferred, sum);
+        else
+            tgi_sum_tile<Shape>(args, shared, rank, group, tile, ring, repair, deferred, sum);
         tgi_pin_sums(sum[0]);
         if (feed::is_sliced) /* sums of slices leave no registers for the tile */
             tile = schedule.tile(tgi_make_opaque(i));
@@ -239,14 +261,32 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
 
 template <class Shape>
 static __device__ __forceinline__ void
+tgi_produce_in_cluster(const typename Shape::feed::arguments &given, char *shared, int rank,
+                       int warp)
+{
+    const tgi_wgmma_memory<Shape> memory(shared);
+    if (Shape::cluster_rows > 1 && Shape::feed::get_args(given).work.cluster_rows > 1)
+        tgi_produce<Shape::cluster_rows, Shape>(given, memory, rank, warp);
+    else
+        tgi_produce<1, Shape>(given, memory, rank, warp);
+}
+
+template <class Shape, class Second>
+static __device__ __forceinline__ void
 tgi_wgmma_multiply(const typename Shape::feed::arguments &given, char *shared)
 {
     typedef typename Shape::feed feed;
+    static_assert(Second::stages == Shape::stages && Second::stage_bytes == Shape::stage_bytes &&
+                      Second::shared_bytes == Shape::shared_bytes,
+                  "both shapes have the same memory");
+    static_assert(Second::producer_warps == Shape::producer_warps &&
+                      Second::has_lone_producer == Shape::has_lone_producer,
+                  "both shapes have the same producers");
     const tgi_wgmma_args &args = feed::get_args(given);
     const tgi_wgmma_memory<Shape> memory(shared);
     const int group = tgi_make_uniform(static_cast<int>(threadIdx.x) / TGI_WARPGROUP);
     const int rank = tgi_make_uniform(tgi_cluster_rank());
-    tgi_setup<Shape>(given, memory);
+    tgi_setup<Shape, Second>(given, memory);
     tgi_wait_for_stream();
     if (group == 0) {
         if (Shape::group_count > 1)
@@ -258,14 +298,14 @@ tgi_wgmma_multiply(const typename Shape::feed::arguments &given, char *shared)
         }
         if (warp >= Shape::producer_warps || (Shape::has_lone_producer && !tgi_elect()))
             return;
-        if (Shape::cluster_rows > 1 && args.work.cluster_rows > 1)
-            tgi_produce<Shape::cluster_rows, Shape>(given, memory, rank, warp);
+        if (Shape::across_a != Second::across_a && args.is_second)
+            tgi_produce_in_cluster<Second>(given, shared, rank, warp);
         else
-            tgi_produce<1, Shape>(given, memory, rank, warp);
+            tgi_produce_in_cluster<Shape>(given, shared, rank, warp);
     } else {
         if (Shape::group_count > 1)
             tgi_raise_registers<Shape::consumer_registers>();
-        tgi_consume<Shape>(given, memory, rank, group - 1);
+        tgi_consume<Shape, Second>(given, shared, rank, group - 1);
     }
 }
 

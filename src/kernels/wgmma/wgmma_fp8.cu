@@ -1,9 +1,12 @@
-/* Family wgmma for FP8, one kernel for each type of B. */
+/* Family wgmma for FP8. */
 #include "kernels/wgmma/wgmma_instances.cuh"
 
-#define TGI_WGMMA_FP8(name, type, ...)                                                             \
-    TGI_WGMMA_EXPAND(name, _e4m3, tgi_feed_tma, type, TG_TYPE_FP8_E4M3, __VA_ARGS__, 0, 0)         \
-    TGI_WGMMA_EXPAND(name, _e5m2, tgi_feed_tma, type, TG_TYPE_FP8_E5M2, __VA_ARGS__, 0, 0)
+#define TGI_WGMMA_FP8(name, type, rows, cols, cluster_rows, stages, threads)                       \
+    TGI_WGMMA_KERNEL(name, , tgi_feed_tma, threads,                                                \
+                     TGI_WGMMA_SHAPE(tgi_feed_tma, type, TG_TYPE_FP8_E4M3, 0, 0, rows, cols,       \
+                                     cluster_rows, stages, threads),                               \
+                     TGI_WGMMA_SHAPE(tgi_feed_tma, type, TG_TYPE_FP8_E5M2, 0, 0, rows, cols,       \
+                                     cluster_rows, stages, threads))
 
 #define TGI_IMAGE_wgmma_fp8 TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \

@@ -6,5 +6,6 @@
 #define TGI_IMAGE_wgmma_tf32 TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
                      threads)                                                                      \
-    TGI_WGMMA_TF32(name, TGI_TYPE_OF(type), rows, cols, thread_rows, stages, threads)
+    TGI_WGMMA_BOTH_A(name, , tgi_feed_tma, tgi_feed_transposed, TGI_TYPE_OF(type), 0, rows, cols,  \
+                     thread_rows, stages, threads)
 #include "core/kernels.def"
