@@ -64,13 +64,16 @@ static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_
     tgi_cpu_finish(s->call, s->kernels->finish, s->batch, s->row + i, s->col + j, &block);
 }
 
-/* Returns 1 if tiles may write D themselves, because it has their type and no scales. */
+/* Returns 1 if tiles may write D themselves: it has their type, and of the epilogue's operands they
+ * know C and the bias. */
 static int is_fused(const tgi_panels *s)
 {
     const tgi_problem *p = s->call->problem;
+    const unsigned known = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
+    const unsigned used = tgi_epilogue_find_used(&p->epilogue) & TGI_OPERANDS_EPILOGUE;
     int reads_c = s->is_first && p->epilogue.beta != 0.0;
     return tgi_cpu_is_d_plain(p) && !tgi_epilogue_has_scale(&p->epilogue) &&
-           (!reads_c || p->c.col == 1);
+           (!s->is_last || (used & ~known) == 0) && (!reads_c || p->c.col == 1);
 }
 
 /* The destination of a tile's sums. */

@@ -42,8 +42,10 @@ def add_family(tree):
         return text.replace("small", "brief").replace("SMALL", "BRIEF")
 
     folder = "src/kernels/small/"
-    instances = tree.read(folder + "small.cu").replace('#include "kernels/small/small.cuh"\n',
-                                                       tree.read(folder + "small.cuh"))
+    instances = tree.read(folder + "small.cu")
+    for name in ("small.cuh", "small_direct.cuh"):
+        instances = instances.replace(f'#include "kernels/small/{name}"\n',
+                                      tree.read(folder + name))
     tree.write("src/kernels/brief/brief.cu", rename(instances))
     for path in (folder + "small_shape.h", "src/cuda/families/small.c",
                  "src/cuda/families/small_launch.c"):

@@ -86,7 +86,7 @@ class Additions(unittest.TestCase):
         source = os.path.join(self.folder, "src", "kernels", "brief", "brief.cu")
         done = subprocess.run(
             [NVCC, "-fatbin", "-std=c++17", "-O3", "--Werror", "all-warnings", "-Xptxas", "-v",
-             "-arch=sm_80", "-I", os.path.join(self.folder, "src"), "-I",
+             "-arch=sm_90", "-I", os.path.join(self.folder, "src"), "-I",
              os.path.join(self.folder, "include"), "-o", os.path.join(self.folder, "brief.fatbin"),
              source], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
