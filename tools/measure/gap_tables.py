@@ -68,7 +68,8 @@ def make_section(path, name):
              if head["machine"].get("gpu") else ", beside the best peer")
     text = (f"## {path.stem}, {head['machine']['processor']}\n\n"
             f"Shapes of `tools/measure/measure_gaps` by seed {result['seed']}, "
-            f"{result['shapes']} a kind{peers}. "
+            f"{result['shapes']} a kind{peers}.\nThe tables count those that the run measured and "
+            "a peer multiplied; batches of all types share a\nkind's count. "
             f"Source {head['source']}, {head['date'][:10]}. File: `{name}`.\n\n")
     text += make_summary(records)
     if any(record["ratio"] < LOSS for record in records):
