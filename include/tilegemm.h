@@ -462,7 +462,9 @@ TG_API tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
  * of its shape, so D keeps the bound of its precision, and has the same bits for the same limit of
  * memory and number of threads, but not those of one product on the GPU. is_batch_invariant is
  * UNSUPPORTED if D's columns are cut. Operands of which some lie in the GPU's memory and some in
- * pageable memory are refused: INVALID_ARGUMENT, which names one of each. */
+ * pageable memory are refused: INVALID_ARGUMENT, which names one of each. An operand other than D
+ * at an address that an earlier product found on the GPU counts as there until the next
+ * tg_release_memory. */
 TG_API tg_status tg_multiply(tg_context *context, const tg_problem *problem);
 
 /* Does what tg_multiply does, on a stream of a GPU, a CUstream or cudaStream_t. On the CPU `stream`
