@@ -9,19 +9,11 @@
 #define TGI_SMALL_WIDE_CUH
 
 #include "kernels/copy/tile_copy.cuh"
-#include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/epilogue/row_epilogue.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 #include "kernels/small/small_shape.h"
-
-/* An element of A or B in memory. */
-template <tg_type Type> struct tgi_small_element {
-    typedef uint16_t type;
-};
-template <> struct tgi_small_element<TG_TYPE_FP32> {
-    typedef float type;
-};
 
 /* Lines of A or B in global memory, of which the first line_count exist. */
 template <typename T> struct tgi_small_lines {
@@ -32,7 +24,7 @@ template <typename T> struct tgi_small_lines {
 
 /* Side: rows and columns of the block's tile. Depth: k of a stage. */
 template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide {
-    typedef typename tgi_small_element<Type>::type elem;
+    typedef typename tgi_element_of<Type>::type elem;
     /* A line is padded by 16 bytes, so that neighbouring lines lie in other banks. */
     static constexpr int pitch = Depth + 16 / static_cast<int>(sizeof(elem));
     static constexpr int sum_pitch = Side + 8;
@@ -226,15 +218,6 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
         }
     }
 
-    /* Returns 1 if pairs of neighbouring columns of D are words. */
-    static __device__ __forceinline__ int has_pairs(const tgi_gemm_args &args)
-    {
-        const tgi_layout &d = args.problem.d;
-        return Type != TG_TYPE_FP32 && d.col == 1 &&
-               (reinterpret_cast<uintptr_t>(args.d) % 4 | (d.row | d.batch | args.problem.n) % 2) ==
-                   0;
-    }
-
     /* Writes the tile by pairs of columns: half as many reads and writes. */
     static __device__ __forceinline__ void
     write_pairs(const tgi_gemm_args &args, const tgi_block_tile &tile, const float *sums)
@@ -258,21 +241,47 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
         }
     }
 
-    static __device__ __forceinline__ void store(const tgi_gemm_args &args,
-                                                 const tgi_block_tile &tile, const float *shared)
+    /* Stores the tile through the epilogue, Width columns of a row at once. */
+    template <tg_type D_type, int Width>
+    static __device__ __forceinline__ void finish(const tgi_gemm_args &args,
+                                                  const tgi_block_tile &tile, const float *sums)
     {
-        constexpr int step = Threads / Side, at_once = 8;
+        constexpr int across = Side / Width, step = Threads / across, at_once = 4;
+        const tgi_problem &p = args.problem;
+        const int col = tgi_thread() % across * Width;
+        const int rows = tgi_clamp_count(p.m - tile.row, Side);
+        if (col >= p.n - tile.col)
+            return;
+        typedef tgi_row_epilogue<D_type, Width, at_once, step> row_epilogue;
+        const row_epilogue epilogue(args, tile.batch, tile.row, tile.col + col);
+#pragma unroll 1
+        for (int row = tgi_thread() / across; row < rows; row += at_once * step) {
+            typename row_epilogue::piece c[at_once] = {};
+            float sum[at_once][Width];
+            epilogue.read_c(args, row, 0, rows - row, c);
+#pragma unroll
+            for (int i = 0; i < at_once; i++) {
+                const tgi_row_piece<float, Width> piece =
+                    *reinterpret_cast<const tgi_row_piece<float, Width> *>(
+                        sums + (row + i * step) * sum_pitch + col);
+#pragma unroll
+                for (int j = 0; j < Width; j++)
+                    sum[i][j] = piece.element[j];
+            }
+            epilogue.finish(args, row, 0, rows - row, c, sum);
+        }
+    }
+
+    /* Stores the tile as sums alone, to D or to the workspace. */
+    static __device__ __forceinline__ void
+    store_sums(const tgi_gemm_args &args, const tgi_block_tile &tile, const float *shared)
+    {
+        constexpr int step = Threads / Side;
         const tgi_problem &p = args.problem;
         const int col = tgi_thread() % Side, first = tgi_thread() / Side;
-        const int rows = tgi_clamp_count(p.m - tile.row, Side);
+        const int rows = tgi_clamp_count(p.m - tile.row, Side) - first;
         const float *sums = shared + first * sum_pitch + col;
         const int is_whole = args.k_part_count == 1;
-        const int is_narrow =
-            Type != TG_TYPE_FP32 && is_whole && args.is_sum_alone && p.d_type == Type;
-        if (is_narrow && has_pairs(args)) {
-            write_pairs(args, tile, shared);
-            return;
-        }
         if (col >= p.n - tile.col)
             return;
         const int64_t offset = tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
@@ -282,19 +291,29 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
         if (!is_whole || args.is_plain)
             write(is_whole ? static_cast<float *>(args.d) + offset
                            : static_cast<float *>(args.workspace) + place,
-                  step * (is_whole ? p.d.row : p.n), sums, rows - first);
-        else if (is_narrow)
-            write(static_cast<uint16_t *>(args.d) + offset, step * p.d.row, sums, rows - first);
+                  step * (is_whole ? p.d.row : p.n), sums, rows);
         else
-#pragma unroll 1
-            for (int row = first; row < rows; row += at_once * step) {
-                const tgi_column_places places = {row, step, rows};
-                float sum[at_once];
-#pragma unroll
-                for (int i = 0; i < at_once; i++)
-                    sum[i] = sums[(row - first + i * step) * sum_pitch];
-                tgi_finish_elements(args, tile.batch, tile.row, tile.col + col, places, sum);
-            }
+            write(static_cast<uint16_t *>(args.d) + offset, step * p.d.row, sums, rows);
+    }
+
+    static __device__ __forceinline__ void store(const tgi_gemm_args &args,
+                                                 const tgi_block_tile &tile, const float *shared)
+    {
+        const int is_own_type = Type == TG_TYPE_FP32 || args.problem.d_type == Type;
+        const int is_alone =
+            args.k_part_count > 1 || args.is_plain || (args.is_sum_alone && is_own_type);
+        const int has_pieces = tgi_row_epilogue<Type, 2, 4, 8>::has_pieces(args);
+        if (is_alone && Type != TG_TYPE_FP32 && args.k_part_count == 1 && !args.is_plain &&
+            has_pieces)
+            write_pairs(args, tile, shared);
+        else if (is_alone)
+            store_sums(args, tile, shared);
+        else if (!is_own_type)
+            finish<TG_TYPE_FP32, 1>(args, tile, shared);
+        else if (has_pieces)
+            finish<Type, 2>(args, tile, shared);
+        else
+            finish<Type, 1>(args, tile, shared);
     }
 
     static __device__ __forceinline__ void multiply_all(const tgi_gemm_args &given, char *shared)
@@ -306,6 +325,8 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
             const tgi_gemm_args &args = schedule.problem(given, unit);
             const tgi_block_tile tile = schedule.tile(unit);
             float sums[4][4] = {};
+            tgi_fetch_tile_c<Side, Side, Threads>(args, tile,
+                                                  tgi_count_bytes(tgi_find_d_type(args.problem)));
             add_stages(args, tile, reinterpret_cast<elem *>(shared), sums);
             keep_sums(reinterpret_cast<float *>(shared), sums);
             /* Without this barrier elements would be stored before the other warps have put
