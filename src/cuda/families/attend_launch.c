@@ -211,7 +211,6 @@ static tg_status launch(const tgi_attention_call *call)
     const tgi_cuda_queue queue = {.device = call->machine->device, .stream = call->stream};
     attention_prepared *prepared = call->prepared;
     tgi_attend_args args = tgi_cuda_make_attend_args(call);
-    void *arguments[] = {&args};
     void *before;
     tg_status status = tgi_cuda_enter(queue.device, &before);
     if (status)
@@ -223,9 +222,9 @@ static tg_status launch(const tgi_attention_call *call)
     status = tgi_tensor_fill(queue.device, &prepared->slots, base, prepared->map, args.map,
                              sizeof args.map);
     if (!status)
-        status = tgi_cuda_run(&queue, &prepared->attend, arguments);
+        status = tgi_cuda_run(&queue, &prepared->attend, &args, sizeof args);
     if (!status && call->choice->part_count > 1)
-        status = tgi_cuda_run(&queue, &prepared->merge, arguments);
+        status = tgi_cuda_run(&queue, &prepared->merge, &args, sizeof args);
     tgi_cuda_leave(queue.device, before);
     return status;
 }
