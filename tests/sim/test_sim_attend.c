@@ -166,7 +166,7 @@ static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
                                         s->choice.shared_bytes, text);
     if (s->choice.part_count > 1 && findings == 0)
         findings = launch(s, a->type == TG_TYPE_BF16 ? simulated_merge_bf16 : simulated_merge_fp16,
-                          merged, 32 * TGI_ATTEND_MERGE_WARPS, 0, text);
+                          merged, 32 * tgi_attend_count_merge_warps(s->args.part_count), 0, text);
     return findings;
 }
 

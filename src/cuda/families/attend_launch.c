@@ -118,9 +118,10 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
         prepared->slots.count += describe(a, choice, map_ids[i], &slot->tensor);
     }
     snprintf(prepared->attend.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", row->name);
+    const int32_t merge_warps = tgi_attend_count_merge_warps((int32_t)choice->part_count);
     prepared->merge = (tgi_cuda_kernel){.image = row->image,
                                         .grid = {(unsigned)merged, 1, 1},
-                                        .block = {32 * TGI_ATTEND_MERGE_WARPS, 1, 1},
+                                        .block = {32 * (unsigned)merge_warps, 1, 1},
                                         .is_early = 1};
     snprintf(prepared->merge.symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_attend_merge_%s",
              tg_get_type_name(a->type));

@@ -8,9 +8,10 @@
 #include "tilegemm_attention.h"
 
 #define TGI_ATTEND_LOG2_E 1.4426950408889634
-#define TGI_ATTEND_MERGE_WARPS 4 /* a block of the merge has these */
-#define TGI_ATTEND_HEAD_MAX 256  /* elements of a row */
-#define TGI_ATTEND_RUN 16        /* keys that are copied together if no page ends among them */
+#define TGI_ATTEND_HEAD_MAX 256       /* elements of a row */
+#define TGI_ATTEND_RUN 16             /* keys that are copied together if no page ends among them */
+#define TGI_ATTEND_MERGE_ROWS 4       /* a block of the merge has these, of few parts */
+#define TGI_ATTEND_MERGE_WARPS_MAX 16 /* a block of the merge has at most these */
 
 typedef struct tgi_attend_args {
     tgi_tensor_map map[3]; /* K, V, Q: elements, rows, heads, entries or pages */
@@ -53,7 +54,17 @@ TGI_INLINE int64_t tgi_attend_part_floats(int64_t v_head_size)
  * and all share one of many. */
 TGI_INLINE int32_t tgi_attend_count_merged(int32_t parts)
 {
-    return parts < 2 * TGI_ATTEND_MERGE_WARPS ? TGI_ATTEND_MERGE_WARPS : 1;
+    return parts < 2 * TGI_ATTEND_MERGE_ROWS ? TGI_ATTEND_MERGE_ROWS : 1;
+}
+
+/* Returns the warps of such a block. Those that share a row have four parts of it each, which a
+ * warp reads together, or more. */
+TGI_INLINE int32_t tgi_attend_count_merge_warps(int32_t parts)
+{
+    const int32_t rows = tgi_attend_count_merged(parts), sharers = (parts + 3) / 4;
+    if (rows > 1)
+        return rows;
+    return sharers < TGI_ATTEND_MERGE_WARPS_MAX ? sharers : TGI_ATTEND_MERGE_WARPS_MAX;
 }
 
 #define TGI_ATTEND_BARRIER_BYTES 256
