@@ -241,8 +241,9 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
         }
     }
 
-    /* Stores the tile through the epilogue, Width columns of a row at once. */
-    template <tg_type D_type, int Width>
+    /* Stores the tile through the epilogue to a D of the operands' type, Width columns of a row at
+     * once. */
+    template <int Width>
     static __device__ __forceinline__ void finish(const tgi_gemm_args &args,
                                                   const tgi_block_tile &tile, const float *sums)
     {
@@ -252,7 +253,7 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
         const int rows = tgi_clamp_count(p.m - tile.row, Side);
         if (col >= p.n - tile.col)
             return;
-        typedef tgi_row_epilogue<D_type, Width, at_once, step> row_epilogue;
+        typedef tgi_row_epilogue<Type, Width, at_once, step> row_epilogue;
         const row_epilogue epilogue(args, tile.batch, tile.row, tile.col + col);
 #pragma unroll 1
         for (int row = tgi_thread() / across; row < rows; row += at_once * step) {
@@ -269,6 +270,26 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
                     sum[i][j] = piece.element[j];
             }
             epilogue.finish(args, row, 0, rows - row, c, sum);
+        }
+    }
+
+    /* Stores the tile through the epilogue element by element, to a D of any type. */
+    static __device__ __forceinline__ void
+    finish_elements(const tgi_gemm_args &args, const tgi_block_tile &tile, const float *sums)
+    {
+        constexpr int step = Threads / Side, at_once = 4;
+        const int col = tgi_thread() % Side;
+        const int rows = tgi_clamp_count(args.problem.m - tile.row, Side);
+        if (col >= args.problem.n - tile.col)
+            return;
+#pragma unroll 1
+        for (int row = tgi_thread() / Side; row < rows; row += at_once * step) {
+            const tgi_column_places places = {row, step, rows};
+            float sum[at_once];
+#pragma unroll
+            for (int i = 0; i < at_once; i++)
+                sum[i] = sums[(row + i * step) * sum_pitch + col];
+            tgi_finish_elements(args, tile.batch, tile.row, tile.col + col, places, sum);
         }
     }
 
@@ -309,11 +330,11 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
         else if (is_alone)
             store_sums(args, tile, shared);
         else if (!is_own_type)
-            finish<TG_TYPE_FP32, 1>(args, tile, shared);
+            finish_elements(args, tile, shared);
         else if (has_pieces)
-            finish<Type, 2>(args, tile, shared);
+            finish<2>(args, tile, shared);
         else
-            finish<Type, 1>(args, tile, shared);
+            finish<1>(args, tile, shared);
     }
 
     static __device__ __forceinline__ void multiply_all(const tgi_gemm_args &given, char *shared)
