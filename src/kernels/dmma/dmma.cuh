@@ -355,7 +355,6 @@ static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &gi
     for (int64_t unit = schedule.begin(); unit < schedule.end(); unit = schedule.next(unit)) {
         const tgi_gemm_args &args = schedule.problem(given, unit);
         const tgi_block_tile tile = schedule.tile(unit);
-        tgi_fetch_tile_c<Rows, Cols, Threads>(args, tile, sizeof(double));
 #define TGI_BODY(a_along_k, b_along_k)                                                             \
     tgi_dmma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads, a_along_k,                  \
              b_along_k>::multiply(args, tile, shared)

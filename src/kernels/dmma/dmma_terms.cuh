@@ -7,6 +7,7 @@
 
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/epilogue/row_epilogue.cuh"
+#include "kernels/schedule/tile.cuh"
 
 /* Stores what tgi_store_tile stores. */
 template <int Rows, int Cols, int Pitch, int Threads>

@@ -8,8 +8,6 @@
 #define TGI_ROW_EPILOGUE_CUH
 
 #include "kernels/epilogue/element_epilogue.cuh"
-#include "kernels/ptx/global_memory.cuh"
-#include "kernels/schedule/tile.cuh"
 
 /* An element of a matrix or a bias in memory, and the type of its sums. */
 template <tg_type Type> struct tgi_element_of {
@@ -218,24 +216,5 @@ template <tg_type Type, int Width, int Count, int Step> struct tgi_row_epilogue 
         }
     }
 };
-
-/* Has L2 fetch what the epilogue of a tile will read of C, if its rows are contiguous. Of rows that
- * are not aligned the last line is left out. */
-template <int Rows, int Cols, int Threads>
-static __device__ __forceinline__ void tgi_fetch_tile_c(const tgi_gemm_args &args,
-                                                        const tgi_block_tile &tile, int elem_bytes)
-{
-    const tgi_problem &p = args.problem;
-    const int line = 128 / elem_bytes, across = (Cols + line - 1) / line;
-    if (p.epilogue.beta == 0.0 || p.c.col != 1 || args.k_part_count > 1)
-        return;
-#pragma unroll 1
-    for (int i = tgi_thread(); i < Rows * across; i += Threads) {
-        const int64_t row = tile.row + i / across, col = tile.col + i % across * line;
-        if (row < p.m && col < p.n)
-            tgi_prefetch(static_cast<const char *>(args.c) +
-                         tgi_offset(p.c, tile.batch, row, col) * elem_bytes);
-    }
-}
 
 #endif

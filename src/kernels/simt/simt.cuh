@@ -305,7 +305,6 @@ static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
     float a[2][ThreadRows], b[2][ThreadCols];
 
     /* Load */
-    tgi_fetch_tile_c<Rows, Cols, Threads>(args, tile, sizeof(float));
 #pragma unroll 1
     for (int stage = 0; stage < Stages - 1; stage++) {
         copy_pieces<Rows, Cols, Depth, Threads, AMode, BMode>(stream, 0, 1);

@@ -346,8 +346,6 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
             const tgi_gemm_args &args = schedule.problem(given, unit);
             const tgi_block_tile tile = schedule.tile(unit);
             float sums[4][4] = {};
-            tgi_fetch_tile_c<Side, Side, Threads>(args, tile,
-                                                  tgi_count_bytes(tgi_find_d_type(args.problem)));
             add_stages(args, tile, reinterpret_cast<elem *>(shared), sums);
             keep_sums(reinterpret_cast<float *>(shared), sums);
             /* Without this barrier elements would be stored before the other warps have put
