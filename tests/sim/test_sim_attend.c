@@ -209,8 +209,8 @@ static void test_rows(void **state)
     }
 }
 
-/* Rows of few keys: on a chip of one multiprocessor a block goes through many tiles, and on a whole
- * one warps may share the keys. */
+/* Rows of few keys, or of many in a narrow window: on a chip of one multiprocessor a block goes
+ * through many tiles, and on a whole one warps may share the keys. */
 static void test_few_keys(void **state)
 {
     uint64_t random = step_choose_seed(27);
@@ -221,7 +221,10 @@ static void test_few_keys(void **state)
         tg_attention a = draw(i, &random);
         attention_case c;
         simulated_case s;
-        a.n %= 100;
+        if (i % 5 == 4)
+            a.keys_before = a.keys_after = i % 40;
+        else
+            a.n %= 100;
         a.soft_cap = 0.0;
         a.has_bias = a.has_slopes = 0;
         a.page_rows = a.page_count = a.pages_stride = 0;

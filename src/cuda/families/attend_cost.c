@@ -129,7 +129,7 @@ static double predict_light(const tgi_machine *machine, const tg_attention *a,
     const double tiles = (double)groups * (double)tgi_divide_up(rows, 16) / (double)sm_count;
     const double steps = count_steps(a, choice, waves <= 1);
     double wave = light_open + (double)choice->turn_count * (light_turn + steps * light_step);
-    if (choice->part_keys > row->keys)
+    if (choice->kept_keys > row->keys)
         wave += kept + kept_step * ceil(steps / (double)readers);
     return light_start + light_row * (double)(rows < 16 ? rows : 16) +
            (splits > 1 ? light_join * (double)splits : 0.0) + (double)waves * wave +

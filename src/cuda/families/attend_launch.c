@@ -194,6 +194,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .split_count = (int32_t)choice->split_count,
         .turn_count = (int32_t)choice->turn_count,
         .part_keys = (int32_t)choice->part_keys,
+        .kept_keys = (int32_t)choice->kept_keys,
         .lets_next_start = choice->part_count > 1 || choice->is_resident,
         .has_units = {is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),
                       is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),

@@ -34,6 +34,7 @@ typedef struct tgi_attend_args {
     int32_t split_count;     /* warps of each that share its keys; 1: all warps read the same */
     int32_t turn_count;      /* tiles of a block that goes through few keys for each */
     int32_t part_keys;       /* keys of a block, or of each of these warps */
+    int32_t kept_keys;       /* few keys: those of part_keys for which a block has room */
     int32_t lets_next_start; /* 1: the stream's next kernel may start while this one runs */
     int32_t has_units[3];    /* Q, K, V: 1 if 16 bytes at once can be copied */
     int32_t has_runs;        /* 1: no page ends within a run of keys */
@@ -89,22 +90,22 @@ TGI_INLINE int32_t tgi_attend_score_bytes(int32_t warps, int32_t sharers, int32_
     return sharers > 1 ? 2 * 512 * warps * keys / 8 : 0;
 }
 
-/* Returns the bytes of K and V that a block of few keys keeps: `part_keys` of each of `splits`, if
+/* Returns the bytes of K and V that a block of few keys keeps: `kept_keys` of each of `splits`, if
  * these are more than the `keys` of a step. */
 TGI_INLINE int32_t tgi_attend_kept_bytes(int32_t head, int32_t splits, int32_t keys,
-                                         int32_t part_keys)
+                                         int32_t kept_keys)
 {
-    return part_keys > keys ? 4 * head * splits * part_keys : 0;
+    return kept_keys > keys ? 4 * head * splits * kept_keys : 0;
 }
 
 /* Returns the bytes of shared memory of a block of few keys: these, and states of `splits` warps
  * that share keys. `sharers` warps have parts of a head. */
 TGI_INLINE int32_t tgi_attend_light_bytes(int32_t head, int32_t warps, int32_t sharers,
-                                          int32_t splits, int32_t keys, int32_t part_keys)
+                                          int32_t splits, int32_t keys, int32_t kept_keys)
 {
     return tgi_attend_score_bytes(warps, sharers, keys) +
            (splits - 1) * sharers * tgi_attend_state_bytes(head / sharers) +
-           tgi_attend_kept_bytes(head, splits, keys, part_keys);
+           tgi_attend_kept_bytes(head, splits, keys, kept_keys);
 }
 
 #endif
