@@ -46,7 +46,7 @@ static const double light_part = 52.0, light_element = 0.5; /* and a step of the
 static const double light_join = 163.0;                     /* a warp that shares keys */
 
 /* A second kernel merges parts: */
-static const double merge = 3200.0, merged_part = 15.0, merged_round = 400.0;
+static const double merge = 3300.0, merged_part = 15.0, merged_round = 400.0;
 static const double merged_row = 14.0, few_row = 110.0; /* a row of a multiprocessor */
 static const double part_byte = 0.0007;
 
