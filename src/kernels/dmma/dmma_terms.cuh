@@ -1,13 +1,26 @@
 /*
- * The store of a tile of FP64 through an epilogue. A thread reads C of its next rows before it
- * finishes those at hand.
+ * The store of a tile of FP64 through an epilogue. A thread reads C at several rows before it
+ * finishes one, and takes several sums through an activation at once: the instructions of one sum
+ * wait for each other.
  */
 #ifndef TGI_DMMA_TERMS_CUH
 #define TGI_DMMA_TERMS_CUH
 
-#include "kernels/copy/tile_copy.cuh"
-#include "kernels/epilogue/row_epilogue.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/schedule/tile.cuh"
+
+struct tgi_fp64_group {
+    double value[2];
+};
+
+/* It activates several sums, as tgi_call_activation does one. */
+static __device__ __noinline__ tgi_fp64_group tgi_call_fp64_activations(tgi_fp64_group sums,
+                                                                        tg_activation activation)
+{
+    sums.value[0] = tgi_activate_fp64(sums.value[0], activation);
+    sums.value[1] = tgi_activate_fp64(sums.value[1], activation);
+    return sums;
+}
 
 /* Stores what tgi_store_tile stores. */
 template <int Rows, int Cols, int Pitch, int Threads>
@@ -16,28 +29,44 @@ tgi_store_terms(const tgi_gemm_args &args, const tgi_block_tile &tile, const dou
 {
     static_assert(Threads % Cols == 0, "a thread keeps to its column");
     constexpr int row_step = Threads / Cols, at_once = 4;
-    typedef tgi_row_epilogue<TG_TYPE_FP64, 1, at_once, row_step> row_epilogue;
     const tgi_problem &p = args.problem;
+    const tgi_epilogue &e = p.epilogue;
     const int rows = tgi_clamp_count(p.m - tile.row, Rows);
     const int col = threadIdx.x % Cols;
     if (col >= p.n - tile.col)
         return;
-    const row_epilogue epilogue(args, tile.batch, tile.row, tile.col + col);
-    int row = threadIdx.x / Cols;
-    typename row_epilogue::piece next_c[at_once] = {};
-    epilogue.read_c(args, row, 0, rows - row, next_c);
+    const double *col_bias = static_cast<const double *>(args.bias) + tile.col + col;
+    const double shared_bias = e.bias == TG_BIAS_COL ? *col_bias : 0.0;
 #pragma unroll 1
-    for (; row < rows; row += at_once * row_step) {
-        typename row_epilogue::piece c[at_once];
-        double sum[at_once][1];
+    for (int first = threadIdx.x / Cols; first < rows; first += at_once * row_step) {
+        const tgi_column_places places = {first, row_step, rows};
+        double c[at_once] = {}, bias[at_once], sum[at_once];
+        if (e.beta != 0.0)
+            tgi_read_elements(args.c, tgi_offset(p.c, tile.batch, tile.row, tile.col + col), p.c,
+                              places, p.d_type, c);
 #pragma unroll
         for (int i = 0; i < at_once; i++) {
-            c[i] = next_c[i];
-            sum[i][0] = sums[min(row + i * row_step, Rows - 1) * Pitch + col];
+            bias[i] = shared_bias;
+            sum[i] = sums[min(places.row(i), Rows - 1) * Pitch + col];
         }
-        const int next = row + at_once * row_step;
-        epilogue.read_c(args, next, 0, rows - next, next_c);
-        epilogue.finish(args, row, 0, rows - row, c, sum);
+        if (e.bias == TG_BIAS_ROW)
+            tgi_read_elements(args.bias, tile.row, {1, 0, 0}, places, p.d_type, bias);
+        tgi_combine_elements(args, 0, 0, places, c, bias, sum);
+        if (e.activation == TG_ACTIVATION_RELU) {
+#pragma unroll
+            for (int i = 0; i < at_once; i++)
+                sum[i] = tgi_limit_sum(sum[i]);
+        } else if (e.activation != TG_ACTIVATION_NONE) {
+#pragma unroll
+            for (int i = 0; i < at_once; i += 2) {
+                tgi_fp64_group group = {{sum[i], sum[i + 1]}};
+                group = tgi_call_fp64_activations(group, e.activation);
+                sum[i] = group.value[0];
+                sum[i + 1] = group.value[1];
+            }
+        }
+        tgi_write_elements(args, tgi_offset(p.d, tile.batch, tile.row, tile.col + col), places,
+                           sum);
     }
 }
 
