@@ -53,6 +53,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_problem *given,
     if (panel->is_transposed)
         tgi_problem_transpose(&p);
     const int64_t part_count = proposal->decision.wgmma.split_count;
+    const int team_count = proposal->decision.wgmma.cluster_parts;
     const int64_t part_bytes = tgi_mma_slices_part_bytes(&p, part_count);
     tgi_gemm_prepare_args(&p, &panel->add_args);
     panel->add_args.k_part_count = (int32_t)part_count;
@@ -72,7 +73,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_problem *given,
     panel->multiply =
         (tgi_cuda_kernel){.image = kernel->image,
                           .grid = {(unsigned)(tile_count < most ? tile_count : most), 1, 1},
-                          .block = {(unsigned)kernel->thread_count, 1, 1},
+                          .block = {(unsigned)(kernel->thread_count * team_count), 1, 1},
                           .shared_bytes = (unsigned)proposal->shared_bytes};
     snprintf(panel->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", kernel->name);
 }
