@@ -123,8 +123,7 @@ double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     return find_block_seconds(gpu, work, 1.0, seconds, f->element_share * seconds);
 }
 
-/* Returns the seconds in which tiles, or those whose parts are added, wait for the terms of their
- * epilogue. Others of the multiprocessor go on meanwhile. */
+/* Returns the seconds that tiles, or those whose parts are added, wait for the epilogue's terms. */
 static double find_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                  const tgi_tile_work *work)
 {
@@ -157,12 +156,14 @@ static double find_wide_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
                                 const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double share = f->small_wide_shares[kernel->math == TGI_MATH_fma];
-    const double copies = ceil(work->block_k / work->copy_k);
-    const double macs = (double)kernel->tile_rows * kernel->tile_cols * work->block_k / copies;
-    return find_block_seconds(gpu, work, copies, f->small_wide_copy_s,
-                              macs / (find_rate(gpu, p->type) * share * gpu->clock_hz)) +
-           find_block_seconds(gpu, work, 1.0, f->small_wide_block_s[0], f->small_wide_block_s[1]) +
+    const int type = is_narrow(p->type) ? 0 : p->type == TG_TYPE_FP32 ? 1 : 2;
+    const double share = f->small_wide_shares[kernel->tile_rows == kernel->tile_cols ? type : 3];
+    const double elems = (double)kernel->tile_rows * kernel->tile_cols;
+    const double rate = find_rate(gpu, p->type) * share * gpu->clock_hz;
+    const double store_s = elems * f->small_wide_elem_s[type];
+    return find_block_seconds(gpu, work, ceil(work->block_k / work->copy_k),
+                              f->small_wide_stage_s[type], elems * work->copy_k / rate) +
+           find_block_seconds(gpu, work, 1.0, store_s, store_s) +
            tgi_model_finish_seconds(gpu, kernel, p, work);
 }
 
@@ -185,9 +186,8 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     double latency_s = f->small_stage_s + compute_s;
     latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
-    /* Blocks that follow one another each add the sums of their warps. */
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
-                     find_block_seconds(gpu, work, 1.0, f->small_s, 0.0) +
+                     find_block_seconds(gpu, work, 1.0, f->small_s, f->small_block_s) +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
     return fixed_s + fmax(seconds, memory_s);
 }
@@ -200,9 +200,10 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const int kind = !is_mma ? 0 : is_narrow(p->type) ? 1 : 2;
     const double steps = ceil((double)p->k / kernel->tile_depth) * kernel->tile_depth;
     const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->batch_elements_ratio : 1.0;
-    /* Finding and storing a tile takes as long as some steps of k. */
+    /* Finding and storing a tile takes some steps of k. Threads without one wait for their warp. */
     const double tile_steps = (steps + f->batch_tile_steps[kind]) * ratio;
-    const double macs = work->tile_count * kernel->tile_rows * kernel->tile_cols * tile_steps;
+    const double tiles = is_mma ? work->tile_count : ceil(work->tile_count / 32.0) * 32.0;
+    const double macs = tiles * kernel->tile_rows * kernel->tile_cols * tile_steps;
     const double compute_s =
         macs / (find_rate(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz);
     /* The workers of a block, threads or warps, form the tiles of a group in turn. */
@@ -379,8 +380,7 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
             work->access == TGI_ACCESS_ELEMENTS ? f->access_narrow_elements_ratio : 1.0;
         step_s = cost * (f->rank_step_s + f->rank_step_col_s * kernel->tile_cols);
         step_s *= tgi_type_is_fp8(p->type) ? f->rank_widen_ratio : 1.0;
-        /* Two blocks that share a multiprocessor were not measured. They count as one after the
-         * other. */
+        /* Two blocks of a multiprocessor were not measured. They count as one after the other. */
         step_s *= work->blocks_per_sm;
         memory_s *= cost;
         tiles_s = f->rank_tile_col_s * kernel->tile_cols * fmax(1.0, work->block_k / (double)p->k);

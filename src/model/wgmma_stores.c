@@ -102,7 +102,11 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
     const double store_s =
         sums / work->cluster_parts * (double)elem_bytes /
         (elem_bytes == 4 ? f->wgmma_store_fp32_bytes_per_s : f->wgmma_store_bytes_per_s);
-    return (is_deferred(c) ? last : rounds) * store_s +
+    /* The store of a tile of 16 bits goes on while the block waits for the next one's stages. */
+    const double later_stores =
+        elem_bytes == 2 && tgi_type_bytes(c->kernel->type) == 2 ? f->wgmma_store_later_share : 1.0;
+    const double stores = fmin(rounds, 1.0 + (rounds - 1.0) * later_stores);
+    return (is_deferred(c) ? last : stores) * store_s +
            rounds * (f->wgmma_tile_s + find_narrow_seconds(c) + tgi_wgmma_exchange_seconds(c) +
                      find_transposed_seconds(c) + find_stored_seconds(c)) +
            epilogues * tgi_wgmma_epilogue_seconds(c, (double)c->kernel->tile_cols / WIDE_PART_COLS /
