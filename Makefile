@@ -27,19 +27,19 @@ demo: ## a product of files, the ladder and its page; installs what it misses
 	@tools/setup/packages demo
 	@tools/run_demo $(JOBS)
 
-check: ## all tests, style and layers: ten minutes on two cores after the build
+check: ## all tests, style and layers; device code too if there is a GPU
 	@tools/setup/packages check
 	@tools/setup/disassembler & id=$$!; tools/setup/python; status=$$?; \
 		wait $$id && exit $$status
 	@tools/check/configurations --jobs $(JOBS) release
 
-check-deep: ## the other random cases, sanitizers, fuzzing: 22 minutes
+check-deep: ## all device code, the other random cases, sanitizers, fuzzing
 	@tools/setup/packages check
 	@tools/check/configurations --jobs $(JOBS) deep asan tsan fuzz
 
 gpu-check: ## the tests that need an NVIDIA GPU
 	@tools/setup/packages check
-	@cmake --preset release -DTG_CUDA=AUTO >/dev/null
+	@cmake --preset release -UTG_CUDA_ARCHITECTURES -DTG_CUDA=AUTO >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@tools/check/gpu
 

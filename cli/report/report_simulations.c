@@ -20,7 +20,7 @@ static const explain_case whole_tiles = {.m = 128, .n = 128, .k = 32};
 /* Tile sides without a row, whose accesses the page shows beside those of the rows: for families of
  * any tile, at sizes that the sides divide for which family tiled has no row. */
 static const int further_tiles[] = {3, 5, 8, 12, 16, 20};
-static const explain_case further_sizes = {.m = 60, .n = 120, .k = 120};
+static const explain_case further_sizes = {.m = 60, .n = 120, .k = 60};
 
 /* Walks, the last of them with a barrier taken out. */
 static const struct {

@@ -95,18 +95,18 @@ static tg_status launch_scale(const tgi_cuda_queue *queue, const tgi_call *call,
 {
     scale_prepared *prepared = block;
     tgi_gemm_args args = prepared->args;
-    void *arguments[] = {&args};
     tgi_gemm_complete_args(call, 0, &args);
-    return tgi_cuda_run(queue, &prepared->scale, arguments);
+    return tgi_cuda_run(queue, &prepared->scale, &args, sizeof args);
 }
 
 static const tgi_cuda_launcher scale_launcher = {count_scale_bytes, prepare_scale, launch_scale};
 
-/* A prepared plan: its launcher and the launcher's own block. A plan in bands of rows has a second
- * block behind it, for the last band. */
+/* A prepared plan: its launcher, a record and the launcher's own block. A plan in bands of rows has
+ * a second block behind it, for the last band. */
 typedef struct cuda_prepared {
     const tgi_cuda_launcher *launcher;
     int64_t band_rows, block_bytes; /* 0: one band of all rows */
+    tgi_cuda_record record;         /* holds the launches of the plan's kept call */
     _Alignas(TGI_CACHE_LINE_BYTES) char block[];
 } cuda_prepared;
 
@@ -147,13 +147,25 @@ tg_status tgi_cuda_launch_call(const tgi_cuda_queue *queue, const tgi_call *call
 
 static tg_status launch(const tgi_call *call)
 {
-    const tgi_cuda_queue queue = {
-        .device = call->machine->device, .stream = call->stream, .bare_launch = call->bare_launch};
+    cuda_prepared *prepared = call->prepared;
+    const tgi_cuda_queue queue = {.device = call->machine->device,
+                                  .stream = call->stream,
+                                  .bare_launch = call->bare_launch,
+                                  .record = call->kind == TGI_CALL_KEPT ? &prepared->record : NULL};
     void *before;
     tg_status status = tgi_cuda_enter(queue.device, &before);
     if (status)
         return status;
-    status = tgi_cuda_launch_call(&queue, call);
+    if (call->kind == TGI_CALL_REPEATED &&
+        tgi_cuda_record_is_of(&prepared->record, call->workspace)) {
+        status = tgi_cuda_run_record(&queue, &prepared->record);
+    } else {
+        if (queue.record)
+            tgi_cuda_record_begin(queue.record, call->workspace);
+        status = tgi_cuda_launch_call(&queue, call);
+        if (queue.record)
+            tgi_cuda_record_end(queue.record, status);
+    }
     tgi_cuda_leave(queue.device, before);
     return status;
 }

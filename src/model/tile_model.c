@@ -98,17 +98,20 @@ static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, 
     return waves * round_count * round_s;
 }
 
-/* Returns the seconds of `count` elements of D that a thread finishes, one after another, where
- * they are more than their sums. */
-static double find_epilogue_seconds(const tgi_figures *f, const tgi_problem *p,
-                                    const tgi_tile_work *work, double count)
+/* Returns the seconds of `count` elements of D that a thread finishes where they are more than
+ * their sums: one after another, or several rows of its columns at once. */
+static double find_epilogue_seconds(const tgi_figures *f, const tgi_kernel *kernel,
+                                    const tgi_problem *p, const tgi_tile_work *work, double count)
 {
-    const tgi_epilogue *e = &p->epilogue;
     const int is_fp64 = p->type == TG_TYPE_FP64;
-    if (work->part_count > 1.0 || tgi_epilogue_is_sum_alone(e))
+    const int has_rows = kernel->family == TGI_FAMILY_cuda_simt ||
+                         kernel->family == TGI_FAMILY_cuda_dmma || work->copy_k > 0.0;
+    const double *element_s = has_rows ? f->row_element_s : f->element_s;
+    const double *activation_s = has_rows ? f->row_activation_s : f->element_activation_s;
+    const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
+    if (work->part_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue))
         return 0.0;
-    return count * (f->element_s[is_fp64] +
-                    (e->activation > TG_ACTIVATION_RELU ? f->element_activation_s[is_fp64] : 0.0));
+    return count * (element_s[is_fp64] + has_activation * activation_s[is_fp64]);
 }
 
 double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -116,8 +119,20 @@ double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double count = (double)kernel->tile_rows * kernel->tile_cols / kernel->thread_count;
-    const double seconds = find_epilogue_seconds(f, p, work, count);
+    const double seconds = find_epilogue_seconds(f, kernel, p, work, count);
     return find_block_seconds(gpu, work, 1.0, seconds, f->element_share * seconds);
+}
+
+/* Returns the seconds that tiles, or those whose parts are added, wait for the epilogue's terms. */
+static double find_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p,
+                                 const tgi_tile_work *work)
+{
+    const double terms_s = tgi_figures_find(gpu->capability)->terms_s;
+    tgi_tile_work whole = *work;
+    whole.block_count /= work->part_count;
+    return tgi_epilogue_is_sum_alone(&p->epilogue)
+               ? 0.0
+               : find_block_seconds(gpu, &whole, 1.0, terms_s, 0.0);
 }
 
 /* Returns the seconds of family small on matrix instructions, without the launch. */
@@ -141,12 +156,14 @@ static double find_wide_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
                                 const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double share = f->small_wide_shares[kernel->math == TGI_MATH_fma];
-    const double copies = ceil(work->block_k / work->copy_k);
-    const double macs = (double)kernel->tile_rows * kernel->tile_cols * work->block_k / copies;
-    return find_block_seconds(gpu, work, copies, f->small_wide_copy_s,
-                              macs / (find_rate(gpu, p->type) * share * gpu->clock_hz)) +
-           find_block_seconds(gpu, work, 1.0, f->small_wide_block_s[0], f->small_wide_block_s[1]) +
+    const int type = is_narrow(p->type) ? 0 : p->type == TG_TYPE_FP32 ? 1 : 2;
+    const double share = f->small_wide_shares[kernel->tile_rows == kernel->tile_cols ? type : 3];
+    const double elems = (double)kernel->tile_rows * kernel->tile_cols;
+    const double rate = find_rate(gpu, p->type) * share * gpu->clock_hz;
+    const double store_s = elems * f->small_wide_elem_s[type];
+    return find_block_seconds(gpu, work, ceil(work->block_k / work->copy_k),
+                              f->small_wide_stage_s[type], elems * work->copy_k / rate) +
+           find_block_seconds(gpu, work, 1.0, store_s, store_s) +
            tgi_model_finish_seconds(gpu, kernel, p, work);
 }
 
@@ -155,12 +172,12 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
+    double fixed_s = find_fixed_seconds(gpu, p, work);
     if (work->copy_k > 0.0)
-        return find_fixed_seconds(gpu, p, work) +
-               fmax(find_wide_seconds(gpu, kernel, p, work), memory_s);
+        return fixed_s + fmax(find_wide_seconds(gpu, kernel, p, work), memory_s);
+    fixed_s += find_terms_seconds(gpu, p, work);
     if (kernel->math == TGI_MATH_mma)
-        return find_fixed_seconds(gpu, p, work) +
-               fmax(find_small_mma_seconds(gpu, kernel, p, work), memory_s);
+        return fixed_s + fmax(find_small_mma_seconds(gpu, kernel, p, work), memory_s);
     /* Reads of shared memory bound the rate. Larger register tiles reuse more. */
     int sums = kernel->thread_rows * kernel->thread_cols;
     double share = f->small_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : 2];
@@ -169,11 +186,10 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     double latency_s = f->small_stage_s + compute_s;
     latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
-    /* Blocks that follow one another each add the sums of their warps. */
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
-                     find_block_seconds(gpu, work, 1.0, f->small_s, 0.0) +
+                     find_block_seconds(gpu, work, 1.0, f->small_s, f->small_block_s) +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
-    return find_fixed_seconds(gpu, p, work) + fmax(seconds, memory_s);
+    return fixed_s + fmax(seconds, memory_s);
 }
 
 double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -184,9 +200,10 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const int kind = !is_mma ? 0 : is_narrow(p->type) ? 1 : 2;
     const double steps = ceil((double)p->k / kernel->tile_depth) * kernel->tile_depth;
     const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->batch_elements_ratio : 1.0;
-    /* Finding and storing a tile takes as long as some steps of k. */
+    /* Finding and storing a tile takes some steps of k. Threads without one wait for their warp. */
     const double tile_steps = (steps + f->batch_tile_steps[kind]) * ratio;
-    const double macs = work->tile_count * kernel->tile_rows * kernel->tile_cols * tile_steps;
+    const double tiles = is_mma ? work->tile_count : ceil(work->tile_count / 32.0) * 32.0;
+    const double macs = tiles * kernel->tile_rows * kernel->tile_cols * tile_steps;
     const double compute_s =
         macs / (find_rate(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz);
     /* The workers of a block, threads or warps, form the tiles of a group in turn. */
@@ -194,7 +211,7 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double turns = ceil(work->tile_count / workers);
     const double elems = (double)kernel->tile_rows * kernel->tile_cols / (is_mma ? 32.0 : 1.0);
     const double latency_s = f->batch_stage_s + turns * tile_steps * f->batch_step_s[kind] +
-                             find_epilogue_seconds(f, p, work, turns * elems);
+                             find_epilogue_seconds(f, kernel, p, work, turns * elems);
     const double slots = (double)gpu->sm_count * work->blocks_per_sm;
     const double rounds = floor(work->block_count / slots);
     const double rest = ceil((work->block_count - rounds * slots) / gpu->sm_count);
@@ -203,19 +220,6 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double memory_s =
         tgi_model_tile_bytes(p) / (f->batch_memory_share * gpu->memory_bytes_per_s);
     return f->launch_s + f->batch_s + fmax(seconds, memory_s);
-}
-
-/* Returns the seconds in which tiles of family dmma, or the tiles whose parts are added, wait for
- * the terms of their epilogue. Others of the multiprocessor go on meanwhile. */
-static double find_dmma_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p,
-                                      const tgi_tile_work *work)
-{
-    tgi_tile_work whole = *work;
-    whole.block_count /= work->part_count;
-    return tgi_epilogue_is_sum_alone(&p->epilogue)
-               ? 0.0
-               : find_block_seconds(gpu, &whole, 1.0,
-                                    tgi_figures_find(gpu->capability)->dmma_terms_s, 0.0);
 }
 
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -241,7 +245,7 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
                      find_block_seconds(gpu, work, 1.0, store_s, store_s) +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    return find_fixed_seconds(gpu, p, work) + f->dmma_s + find_dmma_terms_seconds(gpu, p, work) +
+    return find_fixed_seconds(gpu, p, work) + f->dmma_s + find_terms_seconds(gpu, p, work) +
            fmax(seconds, memory_s);
 }
 
@@ -376,8 +380,7 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
             work->access == TGI_ACCESS_ELEMENTS ? f->access_narrow_elements_ratio : 1.0;
         step_s = cost * (f->rank_step_s + f->rank_step_col_s * kernel->tile_cols);
         step_s *= tgi_type_is_fp8(p->type) ? f->rank_widen_ratio : 1.0;
-        /* Two blocks that share a multiprocessor were not measured. They count as one after the
-         * other. */
+        /* Two blocks of a multiprocessor were not measured. They count as one after the other. */
         step_s *= work->blocks_per_sm;
         memory_s *= cost;
         tiles_s = f->rank_tile_col_s * kernel->tile_cols * fmax(1.0, work->block_k / (double)p->k);

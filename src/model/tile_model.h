@@ -23,7 +23,7 @@ typedef struct tgi_tile_work {
     double part_count;  /* split-K parts of a tile */
     double tile_cols;   /* columns of a tile of families rank and dot */
     double copy_bytes;  /* bytes of the narrower of the accesses to A and B in family mma */
-    double copy_k;      /* k that a wide tile of family small copies at once; 0: it is not wide */
+    double copy_k;      /* k of a stage of a wide tile of family small; 0: it is not wide */
     double tile_count;  /* tiles of a block's stage, family batch; of a block, rank and dot */
     int blocks_per_sm;  /* most resident blocks */
     tgi_access access;

@@ -66,16 +66,24 @@ static double find_fill_rate(const tgi_wgmma_case *c, double reader_count)
     return fmax(f->wgmma_fill_least, f->wgmma_fill_bytes_per_cycle - less);
 }
 
+/* Returns the share by which copies of lines take longer that are not aligned to lines, or to
+ * sectors, of L2. */
+static double find_longer_share(const tgi_figures *f, int straddles, int splits)
+{
+    return splits ? f->wgmma_split_share : straddles ? f->wgmma_straddle_share : 0.0;
+}
+
 double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers,
                               double multiply_s)
 {
     const tgi_figures *f = c->figures;
     const tgi_wgmma_work *work = c->work;
     const tile_lines a = count_a_lines(c), b = count_b_lines(c);
-    const double a_bytes = c->step.row_bytes * (1.0 + f->wgmma_straddle_share * work->a_straddles);
-    const double b_share = f->wgmma_straddle_share * work->b_straddles / work->cluster_rows;
+    const double a_share = find_longer_share(f, work->a_straddles, work->a_splits);
+    const double b_share =
+        find_longer_share(f, work->b_straddles, work->b_splits) / work->cluster_rows;
     const double copy_s =
-        (a.inside * a_bytes / find_fill_rate(c, readers->a_at_once) +
+        (a.inside * c->step.row_bytes * (1.0 + a_share) / find_fill_rate(c, readers->a_at_once) +
          b.inside * c->step.col_bytes * (1.0 + b_share) / find_fill_rate(c, readers->b_at_once)) /
         c->gpu->clock_hz;
     /* Relayout warps move unaligned lines, and share shared memory with the products. */

@@ -53,6 +53,15 @@ static double find_stored_seconds(const tgi_wgmma_case *c)
            ceil((double)c->kernel->tile_cols / work->d_part_cols / work->cluster_parts);
 }
 
+/* Returns the seconds for 64 columns of C, whose elements are read by pairs, alone, or across the
+ * tile. */
+static double find_c_seconds(const tgi_wgmma_case *c)
+{
+    const tgi_layout *layout = &c->problem->c;
+    const int is_paired = (c->problem->n | layout->row | layout->batch) % 2 == 0;
+    return c->figures->wgmma_c_part_s[layout->col != 1 ? 2 : is_paired ? 0 : 1];
+}
+
 double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double parts)
 {
     const tgi_figures *f = c->figures;
@@ -63,9 +72,8 @@ double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double parts)
     if (tgi_kernels_has_slices(c->kernel))
         return f->slice_epilogue_s[is_transposed(c->problem)] + has_c * f->slice_c_s +
                has_activation * f->slice_activation_s;
-    return f->wgmma_epilogue_s +
-           parts * (f->wgmma_epilogue_part_s + has_c * f->wgmma_c_part_s[c->problem->c.col != 1] +
-                    has_activation * f->wgmma_activation_part_s);
+    return f->wgmma_epilogue_s + parts * (f->wgmma_epilogue_part_s + has_c * find_c_seconds(c) +
+                                          has_activation * f->wgmma_activation_part_s);
 }
 
 /* Returns 1 if the store of a tile is deferred: it runs while the block multiplies its next one. */
@@ -86,14 +94,21 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
     const tgi_wgmma_work *work = c->work;
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
     const double rounds = ceil(work->whole_count / work->slot_count);
+    /* An epilogue but the last runs while the next tile is copied. */
+    const double later = tgi_kernels_has_slices(c->kernel) ? 1.0 : f->wgmma_epilogue_later_share;
+    const double epilogues = fmin(rounds, 1.0 + (rounds - 1.0) * later);
     const double last = rounds > 0.0 && work->split_tile_count == 0.0 ? 1.0 : 0.0;
     const int64_t elem_bytes = tgi_type_bytes(c->problem->d_type);
     const double store_s =
         sums / work->cluster_parts * (double)elem_bytes /
         (elem_bytes == 4 ? f->wgmma_store_fp32_bytes_per_s : f->wgmma_store_bytes_per_s);
-    return (is_deferred(c) ? last : rounds) * store_s +
+    /* The store of a tile of 16 bits goes on while the block waits for the next one's stages. */
+    const double later_stores =
+        elem_bytes == 2 && tgi_type_bytes(c->kernel->type) == 2 ? f->wgmma_store_later_share : 1.0;
+    const double stores = fmin(rounds, 1.0 + (rounds - 1.0) * later_stores);
+    return (is_deferred(c) ? last : stores) * store_s +
            rounds * (f->wgmma_tile_s + find_narrow_seconds(c) + tgi_wgmma_exchange_seconds(c) +
-                     find_transposed_seconds(c) + find_stored_seconds(c) +
-                     tgi_wgmma_epilogue_seconds(c, (double)c->kernel->tile_cols / WIDE_PART_COLS /
-                                                       work->cluster_parts));
+                     find_transposed_seconds(c) + find_stored_seconds(c)) +
+           epilogues * tgi_wgmma_epilogue_seconds(c, (double)c->kernel->tile_cols / WIDE_PART_COLS /
+                                                         work->cluster_parts);
 }

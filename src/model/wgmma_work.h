@@ -6,6 +6,7 @@
 typedef struct tgi_wgmma_work {
     int a_tma_box_lines, b_tma_box_lines; /* lines of a TMA box of A, and of B */
     int a_straddles, b_straddles; /* 1: lines lie across k, and most touch two lines of L2 */
+    int a_splits, b_splits;       /* 1: most lines begin between two of L2's sectors */
     int are_crowded;              /* 1: few parts of L2 hold the boxes of a step */
     int is_a_unaligned;           /* 1: A's lines are unaligned, and relayout warps move them */
     int b_tile_lines;             /* lines of B in a stage: the tile's, or whole TMA boxes */

@@ -25,6 +25,7 @@ typedef struct tgi_attention_choice {
     int64_t cluster_count; /* or clusters of these many blocks */
     int64_t split_count;   /* warps of each that share its keys, 1 in rows that are not split */
     int64_t part_keys;     /* keys of a block, or of each of these warps */
+    int64_t kept_keys;     /* few keys: those of part_keys for which a block has room */
     int64_t block_threads, shared_bytes;
     int is_resident;        /* 1: all blocks are on their multiprocessors at the same time */
     int64_t section_groups; /* groups of heads whose tiles come in turn */

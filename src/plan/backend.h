@@ -35,6 +35,13 @@ typedef struct tgi_bare_launch {
     double elapsed_s;
 } tgi_bare_launch;
 
+/* A call may repeat an earlier one of its plan. */
+typedef enum tgi_call_kind {
+    TGI_CALL_ALONE,
+    TGI_CALL_KEPT,    /* the backend may keep what it launches; at most one call at a time is so */
+    TGI_CALL_REPEATED /* the operands, alpha and beta are those of the call that was kept last */
+} tgi_call_kind;
+
 /* One execution. Operands have their canonical roles, and pointers are checked. */
 typedef struct tgi_call {
     const tgi_machine *machine;
@@ -46,6 +53,7 @@ typedef struct tgi_call {
 #undef TGI_OPERAND
     void *workspace; /* is aligned to the backend's workspace_alignment */
     void *stream;
+    tgi_call_kind kind;
     tgi_bare_launch *bare_launch; /* NULL: the call runs once */
 } tgi_call;
 

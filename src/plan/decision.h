@@ -51,7 +51,8 @@ typedef struct tgi_skinny_decision {
 /* CUDA families on wgmma. The first whole_tiles tiles of D are not split. Each of the others has
  * split_count split-K parts of split_elems steps of k, whose sums lie in the workspace. The blocks
  * of a cluster hold cluster_rows tiles, one below the other, and cluster_parts split-K parts of
- * each, which they add among themselves. */
+ * each, which they add among themselves. In families mma_bf16x and mma_fp16x teams of threads of a
+ * block have those parts. */
 typedef struct tgi_wgmma_decision {
     int64_t split_count, split_elems, whole_tiles;
     int cluster_rows, cluster_parts;

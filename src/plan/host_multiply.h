@@ -13,17 +13,20 @@ tg_status tgi_host_find_operands(tg_context *context, const tg_problem *problem,
 /* Returns 1 if all operands that the problem uses are in the device's memory, 0 if that takes
  * tgi_host_find_operands to tell. The driver is asked about D in each call, because the processor's
  * memory may lie where the device's lay before. It is not asked about operands that are known from
- * earlier calls, because in a legal product they lie where D does. The context's backend has
- * find_memory. */
-static inline int tgi_host_is_on_device(tg_context *context, const tg_problem *problem)
+ * earlier calls, because in a legal product they lie where D does. are_known is 1 if the caller
+ * knows all of them. The context's backend has find_memory. */
+static inline int tgi_host_is_on_device(tg_context *context, const tg_problem *problem,
+                                        int are_known)
 {
     const tg_problem *p = problem;
     uintptr_t unknown = 0;
+    if (!are_known) {
 #define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, text, executors, is_used)  \
     if (TGI_OPERAND_##name != TGI_OPERAND_d && (is_used))                                          \
         unknown |= tgi_known_memory_lacks(&context->known, TGI_DATA_##form(p, name));
 #include "core/operands.def"
 #undef TGI_OPERAND
+    }
     return !unknown && problem->d.data &&
            context->backend->find_memory(&context->machine, problem->d.data) == TGI_MEMORY_DEVICE;
 }

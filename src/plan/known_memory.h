@@ -11,6 +11,7 @@
 /* An address is at the place of its hash until another one of that place replaces it. The program
  * may have given the memory back since. A table of zeros knows NULL alone. */
 typedef struct tgi_known_memory {
+    atomic_uint loss_count; /* how often all addresses were forgotten */
     _Atomic uintptr_t addresses[1 << TGI_KNOWN_MEMORY_BITS];
 } tgi_known_memory;
 
@@ -37,6 +38,7 @@ static inline void tgi_known_memory_add(tgi_known_memory *known, const void *mem
 /* Forgets every address. */
 static inline void tgi_known_memory_forget(tgi_known_memory *known)
 {
+    atomic_fetch_add_explicit(&known->loss_count, 1, memory_order_relaxed);
     for (int i = 0; i < 1 << TGI_KNOWN_MEMORY_BITS; i++)
         atomic_store_explicit(&known->addresses[i], 0, memory_order_relaxed);
 }

@@ -49,7 +49,7 @@ static int prepare_launch(tg_plan *plan)
     memset(plan->prepared, 0, (size_t)size_bytes);
     plan->launch =
         backend->prepare(&plan->context->machine, &plan->problem, proposal, plan->prepared);
-    plan->is_immediate = !plan->context->log;
+    plan->kept.state = plan->context->log ? TGI_KEPT_BEGUN : TGI_KEPT_NONE;
     plan->takes_workspace = proposal->workspace_bytes > 0;
     const uintptr_t bits = (unsigned)backend->operand_alignment - 1;
     plan->aligned_bits[0] = proposal->needs_aligned[0] && !plan->problem.is_a_offset ? bits : 0;

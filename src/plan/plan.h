@@ -17,6 +17,10 @@ tg_status tgi_plan_find_unaligned(const tg_plan *plan, int is_a_offset, int is_b
 /* Makes the checks of tg_multiply, and takes no workspace. *is_empty is 1 if D has no elements. */
 tg_status tgi_plan_check(tg_context *context, const tg_problem *problem, int *is_empty);
 
+/* Runs the plan with alpha and beta of `problem`, and logs the call if the context asks for it. */
+tg_status tgi_plan_execute(const tg_plan *plan, const tgi_problem *problem,
+                           const tg_buffers *buffers);
+
 /* Refuses a NULL for an operand that is used, and an operand that shares memory with D, as an
  * execution of the plan does. */
 tg_status tgi_plan_check_buffers(const tg_plan *plan, const tg_buffers *buffers);

@@ -12,17 +12,33 @@
 /* A and B may each be unaligned. */
 #define TGI_PLAN_ALIGNMENTS 4
 
+/* States of a kept call. */
+enum {
+    TGI_KEPT_NONE,  /* no call is kept yet */
+    TGI_KEPT_BEGUN, /* a call is being kept, or none ever is, because calls write a log */
+    TGI_KEPT_DONE   /* a call is kept, and never another one */
+};
+
+/* The first call of a plan that succeeded. A call with the same operands needs no checks, and the
+ * backend may have kept what it launches. */
+typedef struct tgi_kept_call {
+    atomic_int state;
+    unsigned loss_count; /* the count of the context's known memory before the call */
+    tgi_call call;       /* a repeated call may have another stream and workspace */
+    tg_buffers buffers;  /* the call's */
+} tgi_kept_call;
+
 struct tg_plan {
     tg_context *context;
-    tgi_problem problem;
-    tgi_plan_key key;      /* zeros unless the plan may be cached */
-    tgi_proposal proposal; /* the kernel's; a plan without products has only its name */
+    tgi_kept_call kept;
     void *prepared;        /* owned; filled by the backend; NULL if the problem is empty */
     tgi_launch_fn *launch; /* runs what is prepared */
     unsigned used;         /* operands that are read or written, as tgi_epilogue_find_used */
     unsigned in_place;     /* used operands that have the layout of D, and may be it */
-    int is_immediate;      /* 1: D is not empty, and calls write no log */
     int takes_workspace;   /* 1: a call needs some */
+    tgi_plan_key key;      /* zeros unless the plan may be cached */
+    tgi_problem problem;
+    tgi_proposal proposal; /* the kernel's; a plan without products has only its name */
     /* Address bits of A and B that are 0, unless a plan for unaligned operands takes the call. */
     uintptr_t aligned_bits[2];
     tgi_gap gap[TGI_OPERAND_COUNT];   /* distances at which an operand overlaps D */
@@ -44,6 +60,12 @@ static inline const tgi_problem *tgi_plan_set_factors(const tg_plan *plan, const
 {
     return tgi_plan_key_has_factors(&plan->key, given) ? &plan->problem
                                                        : tgi_plan_copy_problem(plan, given, copy);
+}
+
+/* Returns 1 if the plan has a kept call. */
+static inline int tgi_plan_has_kept(const tg_plan *plan)
+{
+    return atomic_load_explicit(&plan->kept.state, memory_order_acquire) == TGI_KEPT_DONE;
 }
 
 /* Counts one more user. */

@@ -12,19 +12,33 @@
 /* After this many accesses a thread lets the others of its warp catch up. */
 #define ACCESSES_AT_ONCE 2048
 
-int tgi_sim_resolve_site(sim_run *run, const void *return_address)
+static int find_named_site(const sim_thread *thread, const void *return_address, int *depth)
 {
-    sim_thread *thread = run->thread;
     int site = tgi_sim_find_site(return_address);
-    int depth = thread->depth < TGI_SIM_FRAMES ? thread->depth : TGI_SIM_FRAMES;
-    while (site >= 0 && tgi_sim_get_line(site) == 0 && depth > 0) {
-        int caller = tgi_sim_find_site(thread->frames[--depth]);
+    while (site >= 0 && tgi_sim_get_line(site) == 0 && *depth > 0) {
+        int caller = tgi_sim_find_site(thread->frames[--*depth]);
         if (caller < 0)
             break; /* the simulator's call of the kernel */
         site = caller;
     }
-    thread->site_depth = depth;
     return site < 0 ? 0 : site;
+}
+
+int tgi_sim_resolve_site(sim_run *run, const void *return_address)
+{
+    sim_thread *thread = run->thread;
+    int depth = thread->depth < TGI_SIM_FRAMES ? thread->depth : TGI_SIM_FRAMES;
+    const uint64_t path = thread->paths[depth];
+    const uint64_t mixed = (path ^ (uintptr_t)return_address) * UINT64_C(0x9e3779b97f4a7c15);
+    resolved_site *known = &run->resolved[mixed >> (64 - RESOLVED_BITS)];
+    if (known->return_address != return_address || known->path != path) {
+        known->return_address = return_address;
+        known->path = path;
+        known->site = find_named_site(thread, return_address, &depth);
+        known->depth = depth;
+    }
+    thread->site_depth = known->depth;
+    return known->site;
 }
 
 static void note(sim_run *run, access_kind kind, uintptr_t address, int size_bytes, int site)

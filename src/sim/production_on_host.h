@@ -200,10 +200,12 @@ TGI_NOT_INLINED static void tgi_sim_on_multiply_fp8(float (&sum)[4], const uint3
     tgi_sim_multiply_matrices(sum, a, b_0, b_1, Type, B_type);
 }
 
-/* These replace src/kernels/ptx/convert.cuh, launch.cuh, global_memory.cuh and cluster.cuh. */
+/* These replace src/kernels/ptx/convert.cuh, launch.cuh, barrier.cuh, global_memory.cuh and
+ * cluster.cuh. */
 #define TGI_PTX_LAUNCH_CUH
 #define TGI_PTX_GLOBAL_MEMORY_CUH
 #define TGI_PTX_CLUSTER_CUH
+#define TGI_PTX_BARRIER_CUH
 #define tgi_decode_fp16 tgi_fp32_from_fp16
 #define tgi_encode_fp16 tgi_fp16_from_fp32
 #define tgi_encode_bf16 tgi_bf16_from_fp32
@@ -251,6 +253,12 @@ static inline int tgi_sim_on_cluster_count(void)
     return 1;
 }
 
+/* All threads of the block come to as many of these. */
+static inline void tgi_sim_on_named_barrier_sync(int, int)
+{
+    tgi_sim_barrier();
+}
+
 static inline void tgi_sim_on_wait_for_stream(void)
 {
 }
@@ -277,6 +285,7 @@ static inline void tgi_sim_on_prefetch(const void *)
 #define tgi_cluster_index tgi_sim_on_cluster_index
 #define tgi_encode_fp8_pair tgi_sim_on_encode_fp8_pair
 #define tgi_make_uniform tgi_sim_on_make_uniform
+#define tgi_named_barrier_sync tgi_sim_on_named_barrier_sync
 #define tgi_prefetch tgi_sim_on_prefetch
 #define tgi_read_shared_1 tgi_sim_on_read_shared_1
 #define tgi_read_shared_2 tgi_sim_on_read_shared_2

@@ -79,6 +79,16 @@ typedef enum access_kind {
     ACCESS_KIND_COUNT
 } access_kind;
 
+/* The site that a call at the end of a call stack counts for. The hash of a call stack stands for
+ * the stack. */
+typedef struct resolved_site {
+    const void *return_address; /* NULL: free */
+    uint64_t path;
+    int site, depth; /* depth of the call stack at the site */
+} resolved_site;
+
+enum { RESOLVED_BITS = 10 };
+
 typedef struct sim_requests sim_requests; /* requests.h */
 typedef struct sim_l2 sim_l2;             /* l2.h */
 typedef struct sim_tracer sim_tracer;     /* trace.h */
@@ -110,6 +120,8 @@ typedef struct sim_run {
     sim_requests *requests; /* NULL: do not count */
     sim_l2 *l2;             /* NULL: none */
     sim_tracer *tracer;     /* NULL: no trace */
+    /* The sites resolved last, by a hash; they hold for the process. */
+    resolved_site resolved[1 << RESOLVED_BITS];
 } sim_run;
 
 /* The run in progress; a process has one at a time. */

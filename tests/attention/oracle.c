@@ -215,14 +215,14 @@ tg_attention draw_attention(uint64_t *random)
 {
     static const int64_t lengths[] = {0, 1, 1, 2, 3, 7, 13, 16, 31, 48, 49, 97, 128, 129, 211, 257};
     static const int64_t long_lengths[] = {1023, 1024, 1025, 1301, 2049, 2311};
-    static const int64_t sizes[] = {1, 2, 3, 8, 16, 17, 32, 40, 64, 96, 128, 256};
+    static const int64_t sizes[] = {1, 2, 3, 8, 16, 17, 32, 40, 64, 96, 128, 192, 256};
     static const int64_t groups[] = {1, 1, 2, 3, 4};
     tg_attention a;
     const int64_t batch = 1 + (int64_t)(check_next_random(random) % 3);
     const int64_t kv_heads = 1 + (int64_t)(check_next_random(random) % 2);
     const int64_t heads = kv_heads * draw_from(groups, 5, random);
     int64_t m = draw_from(lengths, 16, random), n = draw_from(lengths, 16, random);
-    int64_t size = draw_from(sizes, 12, random), v_size = draw_from(sizes, 12, random);
+    int64_t size = draw_from(sizes, 13, random), v_size = draw_from(sizes, 13, random);
     const uint64_t flags = check_next_random(random);
     if (flags % 8 == 0)
         m = 1 + m % 5, n = draw_from(long_lengths, 6, random);

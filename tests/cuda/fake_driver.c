@@ -228,13 +228,24 @@ typedef struct fake_launch {
     unsigned attribute_count;
 } fake_launch;
 
+static void add_to_hash(const void *bytes, size_t byte_count)
+{
+    for (size_t i = 0; i < byte_count; i++)
+        state.launch_hash =
+            (state.launch_hash ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
+}
+
 int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments, void **extra)
 {
     const int programmatic_stream_serialization = 6;
     RETURN_FAILURE();
     (void)extra;
     memcpy(state.argument, arguments[0], state.argument_bytes);
+    add_to_hash(state.argument, state.argument_bytes);
+    add_to_hash(launch->grid, sizeof launch->grid);
+    add_to_hash(&launch->stream, sizeof launch->stream);
     snprintf(state.kernel, sizeof state.kernel, "%s", ((fake_function *)function)->name);
+    add_to_hash(state.kernel, strlen(state.kernel));
     const size_t length = strlen(state.kernels);
     snprintf(state.kernels + length, sizeof state.kernels - length, "%s,", state.kernel);
     memcpy(state.grid, launch->grid, sizeof state.grid);
@@ -251,17 +262,18 @@ int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments
     return 0;
 }
 
-/* The tensor map gets a mark only: nothing here reads it. */
+/* The tensor map gets a mark and its address. */
 int cuTensorMapEncodeTiled(void *map, int type, uint32_t dimension_count, void *data,
                            const uint64_t *counts, const uint64_t *stride_bytes,
                            const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
                            int promotion, int fill)
 {
-    (void)type, (void)dimension_count, (void)data, (void)counts, (void)stride_bytes;
+    (void)type, (void)dimension_count, (void)counts, (void)stride_bytes;
     (void)steps, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
     RETURN_FAILURE();
     state.encode_count++;
     memset(map, 0x5a, 128);
+    memcpy(map, &data, sizeof data);
     const size_t length = strlen(state.boxes);
     snprintf(state.boxes + length, sizeof state.boxes - length, "%ux%u,", box[0], box[1]);
     return 0;
@@ -269,9 +281,8 @@ int cuTensorMapEncodeTiled(void *map, int type, uint32_t dimension_count, void *
 
 int cuTensorMapReplaceAddress(void *map, void *address)
 {
-    (void)map;
-    (void)address;
     RETURN_FAILURE();
+    memcpy(map, &address, sizeof address);
     state.replace_count++;
     return 0;
 }

@@ -49,6 +49,8 @@ typedef struct fake_driver {
     char kernel[128];             /* names the kernel of the last launch */
     char kernels[512];            /* names all since it was emptied, a comma behind each */
     unsigned char argument[1280]; /* the first bytes of the last launch's first argument */
+    /* Hash of the function, the grid, the stream and those bytes of all launches since it was 0. */
+    uint64_t launch_hash;
     char boxes[128]; /* tells all maps since it was emptied: "64x8," elements of as many lines */
     unsigned grid[3], block[3], shared_bytes;
     int is_early; /* the last launch may start before the stream's earlier kernel has ended */

@@ -251,6 +251,30 @@ static void test_slices_split_k(void **state)
     }
 }
 
+/* Blocks that would be alone on their multiprocessors have two teams, if shared memory has room for
+ * the stages of both, the chunks of k are even in number, and the order of sums may depend on m. */
+static void test_teams_of_slices(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip, *problem;
+        int thread_count;
+    } cases[] = {{"a100", "768x1024x1024", 256},
+                 {"a100", "768x1024x1056", 128},
+                 {"a100", "192x512x512:batch=4", 256},
+                 {"a100", "768x1024x1024:batch_invariant:prec=bf16x6", 128},
+                 {"a100", "4096x4096x4096", 128},
+                 {"l40s", "768x1024x1024", 128}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_candidate row =
+            find_row(cases[i].chip, cases[i].problem, "cuda_mma_bf16x_sm80_fp32_64x128x32");
+        if (row.threads_per_block != cases[i].thread_count ||
+            row.shared_bytes != row.threads_per_block * 576)
+            fail_msg("%s on %s has %d threads a block", cases[i].problem, cases[i].chip,
+                     (int)row.threads_per_block);
+    }
+}
+
 /* Tiles lie across D or down it, whichever way they fill the last round of multiprocessors better,
  * where the kernels can store both and the order of sums may depend on m. */
 static void test_tiles_lie_where_they_fill_rounds(void **state)
@@ -320,6 +344,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices_where_they_pay),
         cmocka_unit_test(test_slices_split_k),
+        cmocka_unit_test(test_teams_of_slices),
         cmocka_unit_test(test_tiles_lie_where_they_fill_rounds),
         cmocka_unit_test(test_rest_of_rounds_splits_k),
         cmocka_unit_test(test_every_product_has_a_kernel),

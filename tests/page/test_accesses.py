@@ -16,7 +16,7 @@ from picture_case import PictureCase, TILES, read_numbers, tilegemm
 
 # A report holds simulations of these tiles without a row in the kernel table, at this size. It
 # opens with tile 16, and holds that one at its own size.
-FURTHER, FURTHER_SHAPE = (3, 5, 8, 12, 20), "60x120x120"
+FURTHER, FURTHER_SHAPE = (3, 5, 8, 12, 20), "60x120x60"
 
 
 class Accesses(PictureCase):

@@ -166,7 +166,7 @@ static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
                                         s->choice.shared_bytes, text);
     if (s->choice.part_count > 1 && findings == 0)
         findings = launch(s, a->type == TG_TYPE_BF16 ? simulated_merge_bf16 : simulated_merge_fp16,
-                          merged, 32 * TGI_ATTEND_MERGE_WARPS, 0, text);
+                          merged, 32 * tgi_attend_count_merge_warps(s->args.part_count), 0, text);
     return findings;
 }
 
@@ -209,8 +209,8 @@ static void test_rows(void **state)
     }
 }
 
-/* Rows of few keys: on a chip of one multiprocessor a block goes through many tiles, and on a whole
- * one warps may share the keys. */
+/* Rows of few keys, or of many in a narrow window: on a chip of one multiprocessor a block goes
+ * through many tiles, and on a whole one warps may share the keys. */
 static void test_few_keys(void **state)
 {
     uint64_t random = step_choose_seed(27);
@@ -221,7 +221,10 @@ static void test_few_keys(void **state)
         tg_attention a = draw(i, &random);
         attention_case c;
         simulated_case s;
-        a.n %= 100;
+        if (i % 5 == 4)
+            a.keys_before = a.keys_after = i % 40;
+        else
+            a.n %= 100;
         a.soft_cap = 0.0;
         a.has_bias = a.has_slopes = 0;
         a.page_rows = a.page_count = a.pages_stride = 0;

@@ -1,8 +1,9 @@
 /*
  * All rows of family mma, and of FP32 by slices, in the simulator, with the passes that their plans
  * launch: random cases of every layout, alignment and epilogue are right, have no findings and no
- * bank conflicts. A kernel without one of its barriers, one that waits for too few copies and one
- * whose units of shared memory are not permuted must be found.
+ * bank conflicts. One launch multiplies a list of problems. A kernel without one of its barriers,
+ * one that waits for too few copies and one whose units of shared memory are not permuted must be
+ * found.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -17,15 +18,17 @@
 #include <cmocka.h>
 
 #include "harness/step.h"
+#include "kernels/gemm_args.h"
 #include "kernels/runner.h"
 #include "sim/sim.h"
+#include "simulated_list.h"
 #include "tilegemm_lab.h"
 
 #define CASES_PER_ROW 3
 #define WORK_LIMIT 60000
 #define BATCH_MOST 2
 
-extern tgi_sim_body simulated_unpermuted;
+extern tgi_sim_body simulated_unpermuted, simulated_list;
 
 /* Changes to the launches of a case, and facts that they have shown. */
 static struct {
@@ -34,6 +37,8 @@ static struct {
     int without_barrier; /* no barrier of this number; -1: all barriers, which are counted */
     int early_count;     /* copies that are not waited for when they should be */
     int is_unpermuted; /* 1: a kernel whose units are not permuted runs in the place of its like */
+    int list_rows;     /* D is cut behind so many rows into a list of two problems; 0: it is not */
+    int list_count;    /* launches of lists */
     int barrier_count;
     int64_t conflict_count;
     char conflict[80]; /* the place of the last one */
@@ -76,6 +81,25 @@ static int may_conflict(int site)
     return 0;
 }
 
+/* Has the launch multiply the upper rows of D and those below as a list of two problems. */
+static void cut_problem(tgi_sim_launch *launch)
+{
+    static problem_list list;
+    const tgi_gemm_args *args = launch->args;
+    const tgi_problem *p = &args->problem;
+    const int64_t rows = watched.list_rows, elem_bytes = tgi_type_bytes(p->type);
+    tgi_gemm_args *upper = &list.problems[0], *below = &list.problems[1];
+    *upper = *below = *args;
+    upper->problem.m = rows;
+    below->problem.m -= rows;
+    below->a = (const char *)args->a + rows * p->a.row * elem_bytes;
+    below->d = (char *)args->d + rows * p->d.row * elem_bytes;
+    launch->args = &list;
+    launch->args_bytes = sizeof list;
+    launch->body = simulated_list;
+    watched.list_count++;
+}
+
 tg_status __wrap_tgi_sim_run(const tgi_sim_launch *launch, tgi_sim_record *record)
 {
     const int site_count = tgi_sim_open_sites() ? tgi_sim_count_sites() : 0;
@@ -88,6 +112,8 @@ tg_status __wrap_tgi_sim_run(const tgi_sim_launch *launch, tgi_sim_record *recor
         own.grid[0] = (own.grid[0] + 1) / 2;
     if (watched.is_unpermuted && own.body == tgi_sim_find_body("cuda_mma_sm80_bf16_64x64x64"))
         own.body = simulated_unpermuted;
+    if (watched.list_rows)
+        cut_problem(&own);
     record->counts = counts;
     const tg_status status = __real_tgi_sim_run(&own, record);
     record->counts = NULL;
@@ -218,10 +244,26 @@ static void test_runs_of_slices(void **state)
     tg_destroy_context(context);
 }
 
-/* Returns 1 if the simulator finds something in a row. */
+/* A list of problems is one more schedule. Blocks go on from the first problem to the second. */
+static void test_list(void **state)
+{
+    tg_context *context = open_context();
+    (void)state;
+    watched.is_narrow = 1;
+    watched.list_rows = 64; /* the tiles of both are as many as those of the whole */
+    assert_int_equal(multiply_ones(context, "cuda_mma_sm80_bf16_64x64x64", TG_TYPE_BF16,
+                                   TG_PRECISION_DEFAULT, 200),
+                     TG_STATUS_OK);
+    assert_int_equal(watched.list_count, 1);
+    watched.list_rows = 0;
+    tg_destroy_context(context);
+}
+
+/* Returns 1 if the simulator finds something in a row. With this k the last chunk of a team lies
+ * where its sums follow. */
 static int is_found(tg_context *context, const char *kernel, tg_type type, tg_precision precision)
 {
-    return multiply_ones(context, kernel, type, precision, 400) == TG_STATUS_DEVICE_FAILURE;
+    return multiply_ones(context, kernel, type, precision, 376) == TG_STATUS_DEVICE_FAILURE;
 }
 
 static void test_mutants(void **state)
@@ -264,6 +306,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),
                                        cmocka_unit_test(test_runs_of_slices),
-                                       cmocka_unit_test(test_mutants)};
+                                       cmocka_unit_test(test_list), cmocka_unit_test(test_mutants)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

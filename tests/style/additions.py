@@ -116,6 +116,20 @@ def add_operand(tree):
             bias[i] += static_cast<T>(e.gamma) * residual[i];
     }
 """ + combine)
+    rows = "src/kernels/epilogue/row_epilogue.cuh"
+    tree.replace(rows, r"^    const elem \*c,", "    const elem *residual, *c,")
+    tree.replace(rows, r"^        c = static_cast<const elem \*>\(args\.c\)[^\n]*", """\
+\\g<0>
+        residual =
+            static_cast<const elem *>(args.residual) + tgi_offset(p.residual, batch, row, col);""")
+    tree.replace(rows, r"^        activate\(e\.activation, sum\);", """\
+        for (int i = 0; i < Count; i++)
+            for (int j = 0; j < Width; j++)
+                if (e.gamma != 0.0 && i * Step >= begin && i * Step < end)
+                    sum[i][j] += static_cast<sum_type>(e.gamma) *
+                                 decode(residual[(row + i * Step) * p.residual.row +
+                                                 j * p.residual.col]);
+\\g<0>""")
 
 
 ADDITIONS = {"family": (add_family, 9), "type": (add_type, 15), "operand": (add_operand, 5)}

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/attention_mask.h"
 #include "core/checked.h"
 #include "core/status.h"
 #include "core/types.h"
@@ -83,6 +84,17 @@ static const tgi_attention_row *find_row(const tgi_machine *machine, const tg_at
     return row;
 }
 
+/* Returns for how many keys a block of few keys has room: its part, or those that its queries see,
+ * which begin at a step. */
+static int64_t count_kept(const tg_attention *a, const tgi_attention_choice *choice)
+{
+    const tgi_attention_window window = tgi_attention_find_window(a);
+    const int64_t rows = choice->shared_heads > 1 ? a->m : choice->query_tile;
+    const int64_t seen = window.before + window.after + rows + choice->row->keys - 1;
+    return least_of(least_of(choice->part_keys, tgi_round_up(seen, choice->row->keys)),
+                    KEPT_KEYS_MOST);
+}
+
 /* Divides the keys among the choice's parts, blocks of a cluster and warps. */
 static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
                         tgi_attention_choice *choice)
@@ -93,6 +105,7 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
     const int is_thin = row->kind == TGI_ATTENTION_THIN;
     choice->part_keys = tgi_round_up(tgi_divide_up(keys, choice->part_count * shares), row->keys);
     choice->part_count = tgi_divide_up(keys, choice->part_keys * shares);
+    choice->kept_keys = count_kept(a, choice);
     choice->block_threads =
         32 * (is_thin                   ? choice->split_count
               : choice->split_count > 1 ? choice->split_count * count_sharers(row)
@@ -101,7 +114,7 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
         row->kind == TGI_ATTENTION_LIGHT
             ? tgi_attend_light_bytes(row->head_size, row->warps, count_sharers(row),
                                      (int32_t)choice->split_count, row->keys,
-                                     (int32_t)least_of(choice->part_keys, KEPT_KEYS_MOST))
+                                     (int32_t)choice->kept_keys)
             : count_own_bytes(row) * choice->split_count;
     choice->is_resident = blocks * choice->part_count * choice->cluster_count <=
                           sm_count * (row->kind == TGI_ATTENTION_LIGHT ? row->resident_blocks : 1);

@@ -22,13 +22,15 @@ static const head_cost wide_tile = {2090.0, 12.0};      /* beginning and end of 
 static const head_cost wide_mixed = {875.0, 22.3};      /* more where threads mix rows of heads */
 static const double group_key = 1.82;                   /* a key of a step */
 static const head_cost group_score = {0.0287, 0.00048}; /* a row and a key */
+static const double lone_key = 0.059; /* a key and an element of a head: a group alone waits */
 
 /* Rows of few queries, whose warps each read their keys: */
-static const head_cost thin_tile = {2290.0, 3.5};
+static const head_cost thin_tile = {2370.0, 3.5};
 static const head_cost thin_mixed = {1430.0, 0.0};
-static const head_cost thin_step = {840.0, 0.37};
-static const double thin_byte = 0.0046; /* each of K and V that a multiprocessor reads */
-static const double thin_crowd = 18.0;  /* a key of a step, where warps share a scheduler */
+static const head_cost thin_step = {760.0, 0.37};
+static const double thin_byte = 0.0034; /* each of K and V that a multiprocessor reads, */
+static const double all_byte = 0.00002; /* and that all of them read */
+static const double thin_crowd = 27.0;  /* a key of a step, where warps share a scheduler */
 static const double joined_row = 517.0; /* joining the states of warps: rows of a warp */
 static const double cluster = 350.0;    /* and those of a cluster's blocks */
 static const double cluster_block = 73.0, cluster_row = 590.0;
@@ -44,7 +46,7 @@ static const double light_part = 52.0, light_element = 0.5; /* and a step of the
 static const double light_join = 163.0;                     /* a warp that shares keys */
 
 /* A second kernel merges parts: */
-static const double merge = 2650.0, merged_part = 69.0;
+static const double merge = 3300.0, merged_part = 15.0, merged_round = 400.0;
 static const double merged_row = 14.0, few_row = 110.0; /* a row of a multiprocessor */
 static const double part_byte = 0.0007;
 
@@ -84,8 +86,10 @@ static double predict_wide(const tg_attention *a, const tgi_attention_choice *ch
     const tgi_attention_row *row = choice->row;
     const double tiles = ceil(load), rows = count_rows(a, choice, load <= 1.0);
     return wide_start + fmin(load, 1.0) * count(wide_fill, row) +
-           tiles * (count(wide_tile, row) + (is_mixed ? count(wide_mixed, row) : 0.0) +
-                    steps * row->keys * (group_key + count(group_score, row) * rows));
+           tiles *
+               (count(wide_tile, row) + (is_mixed ? count(wide_mixed, row) : 0.0) +
+                steps * row->keys *
+                    fmax(group_key + count(group_score, row) * rows, lone_key * row->head_size));
 }
 
 /* Returns the time of `tiles` tiles of a row of few queries, as many at once as fit. */
@@ -108,8 +112,13 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
     if (blocks > 1)
         time += cluster + cluster_block * (double)blocks +
                 cluster_row * (double)tgi_divide_up(rows, blocks * splits * at_once);
-    return rounds * time + thin_byte * 4.0 * row->head_size * row->keys *
-                               count_steps(a, choice, 0) * (double)(tiles * splits);
+    const double read =
+        count_steps(a, choice, 0) * row->keys * (double)splits; /* keys of a block */
+    const double seen = fmin(read * (double)(blocks * choice->part_count), (double)a->n);
+    const double groups = (double)a->batch_count * (double)(a->head_count / choice->shared_heads);
+    return rounds * time + thin_byte * 4.0 * row->head_size * read * (double)tiles +
+           all_byte * 2.0 * (double)(a->head_size + a->v_head_size) * seen * groups *
+               (double)choice->tile_count;
 }
 
 /* Returns the time of a row of few keys, whose warps go through all 16 rows of `groups` heads. */
@@ -129,7 +138,7 @@ static double predict_light(const tgi_machine *machine, const tg_attention *a,
     const double tiles = (double)groups * (double)tgi_divide_up(rows, 16) / (double)sm_count;
     const double steps = count_steps(a, choice, waves <= 1);
     double wave = light_open + (double)choice->turn_count * (light_turn + steps * light_step);
-    if (choice->part_keys > row->keys)
+    if (choice->kept_keys > row->keys)
         wave += kept + kept_step * ceil(steps / (double)readers);
     return light_start + light_row * (double)(rows < 16 ? rows : 16) +
            (splits > 1 ? light_join * (double)splits : 0.0) + (double)waves * wave +
@@ -154,6 +163,7 @@ double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention
                       : predict_wide(a, choice, (double)blocks / (double)sm_count, steps, is_mixed);
     if (parts > 1)
         time += merge + merged_part * (double)parts +
+                merged_round * (double)((parts - 1) / (4 * TGI_ATTEND_MERGE_WARPS_MAX)) +
                 (tgi_attend_count_merged((int32_t)parts) > 1 ? few_row : merged_row) *
                     (double)tgi_divide_up(a->batch_count * a->head_count * a->m, sm_count) +
                 part_byte * (double)choice->workspace_bytes;

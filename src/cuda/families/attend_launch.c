@@ -118,9 +118,10 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
         prepared->slots.count += describe(a, choice, map_ids[i], &slot->tensor);
     }
     snprintf(prepared->attend.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", row->name);
+    const int32_t merge_warps = tgi_attend_count_merge_warps((int32_t)choice->part_count);
     prepared->merge = (tgi_cuda_kernel){.image = row->image,
                                         .grid = {(unsigned)merged, 1, 1},
-                                        .block = {32 * TGI_ATTEND_MERGE_WARPS, 1, 1},
+                                        .block = {32 * (unsigned)merge_warps, 1, 1},
                                         .is_early = 1};
     snprintf(prepared->merge.symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_attend_merge_%s",
              tg_get_type_name(a->type));
@@ -193,6 +194,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .split_count = (int32_t)choice->split_count,
         .turn_count = (int32_t)choice->turn_count,
         .part_keys = (int32_t)choice->part_keys,
+        .kept_keys = (int32_t)choice->kept_keys,
         .lets_next_start = choice->part_count > 1 || choice->is_resident,
         .has_units = {is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),
                       is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),
@@ -211,7 +213,6 @@ static tg_status launch(const tgi_attention_call *call)
     const tgi_cuda_queue queue = {.device = call->machine->device, .stream = call->stream};
     attention_prepared *prepared = call->prepared;
     tgi_attend_args args = tgi_cuda_make_attend_args(call);
-    void *arguments[] = {&args};
     void *before;
     tg_status status = tgi_cuda_enter(queue.device, &before);
     if (status)
@@ -223,9 +224,9 @@ static tg_status launch(const tgi_attention_call *call)
     status = tgi_tensor_fill(queue.device, &prepared->slots, base, prepared->map, args.map,
                              sizeof args.map);
     if (!status)
-        status = tgi_cuda_run(&queue, &prepared->attend, arguments);
+        status = tgi_cuda_run(&queue, &prepared->attend, &args, sizeof args);
     if (!status && call->choice->part_count > 1)
-        status = tgi_cuda_run(&queue, &prepared->merge, arguments);
+        status = tgi_cuda_run(&queue, &prepared->merge, &args, sizeof args);
     tgi_cuda_leave(queue.device, before);
     return status;
 }

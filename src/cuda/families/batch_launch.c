@@ -11,8 +11,7 @@
 #define EARLY_BYTES_MAX (8 << 10)
 
 typedef struct batch_prepared {
-    tgi_first_call first;
-    tgi_batch_args first_args, args; /* arguments of the first call; without what a call gives */
+    tgi_batch_args args; /* without what a call gives */
     tgi_cuda_kernel multiply;
 } batch_prepared;
 
@@ -89,16 +88,10 @@ void tgi_batch_complete(int thread_count, tgi_batch_args *args)
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     batch_prepared *prepared = block;
-    tgi_batch_args args;
-    void *arguments[] = {&prepared->first_args};
-    if (!tgi_first_call_is(&prepared->first, call)) {
-        args = prepared->args;
-        tgi_gemm_complete_args(call, 0, &args.gemm);
-        tgi_batch_complete((int)prepared->multiply.block[0], &args);
-        tgi_first_call_keep(&prepared->first, call, &args, &prepared->first_args, sizeof args);
-        arguments[0] = &args;
-    }
-    return tgi_cuda_run(queue, &prepared->multiply, arguments);
+    tgi_batch_args args = prepared->args;
+    tgi_gemm_complete_args(call, 0, &args.gemm);
+    tgi_batch_complete((int)prepared->multiply.block[0], &args);
+    return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_batch = {count_prepared_bytes, prepare, launch};

@@ -121,16 +121,10 @@ void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
 tg_status tgi_tile_launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     tgi_tile_prepared *prepared = block;
-    tgi_gemm_args args;
-    void *arguments[] = {&prepared->first_args};
-    if (!tgi_first_call_is(&prepared->first, call)) {
-        args = prepared->args;
-        tgi_gemm_complete_args(call, prepared->is_transposed, &args);
-        tgi_first_call_keep(&prepared->first, call, &args, &prepared->first_args, sizeof args);
-        arguments[0] = &args;
-    }
-    tg_status status = tgi_cuda_run(queue, &prepared->multiply, arguments);
-    return status || prepared->args.k_part_count == 1
+    tgi_gemm_args args = prepared->args;
+    tgi_gemm_complete_args(call, prepared->is_transposed, &args);
+    tg_status status = tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
+    return status || args.k_part_count == 1
                ? status
-               : tgi_cuda_run(queue, &prepared->add, arguments);
+               : tgi_cuda_run(queue, &prepared->add, &args, sizeof args);
 }

@@ -3,7 +3,6 @@
 #define TGI_CUDA_GEMM_LAUNCH_H
 
 #include "cuda/families/family.h"
-#include "cuda/families/first_call.h"
 #include "cuda/runtime/launch.h"
 #include "kernels/gemm_args.h"
 
@@ -32,9 +31,8 @@ void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add);
 
 /* The prepared block of families whose decision is a tgi_tile_decision. */
 typedef struct tgi_tile_prepared {
-    tgi_gemm_args args, first_args; /* without what a call gives, of the first call */
-    tgi_first_call first;
-    int is_transposed; /* 1: A and B of the kernel are B and A of the call */
+    tgi_gemm_args args; /* without what a call gives */
+    int is_transposed;  /* 1: A and B of the kernel are B and A of the call */
     tgi_cuda_kernel multiply, add;
 } tgi_tile_prepared;
 

@@ -88,7 +88,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
         arguments[0] = &maps.map[0];
         arguments[1] = &maps.map[1];
     }
-    return tgi_cuda_run(queue, &prepared->multiply, arguments);
+    return tgi_cuda_run_with(queue, &prepared->multiply, arguments);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_ladder = {count_prepared_bytes, prepare, launch};

@@ -137,7 +137,6 @@ static tg_status launch_rows(const tgi_cuda_queue *queue, const tgi_call *call, 
                              const void *const source[2], tgi_tile_prepared *tile)
 {
     tgi_gemm_args args = tile->args;
-    void *arguments[] = {&args};
     const int64_t elem_bytes = tgi_type_bytes(args.problem.type);
     tgi_gemm_complete_args(call, tile->is_transposed, &args);
     if (source[0])
@@ -148,8 +147,9 @@ static tg_status launch_rows(const tgi_cuda_queue *queue, const tgi_call *call, 
     const int32_t unit_elems = (int32_t)(TGI_GEMM_VECTOR_BYTES / elem_bytes);
     args.a_vector_elems = source[0] ? unit_elems : 1;
     args.b_vector_elems = source[1] ? unit_elems : 1;
-    tg_status status = tgi_cuda_run(queue, &tile->multiply, arguments);
-    return status || args.k_part_count == 1 ? status : tgi_cuda_run(queue, &tile->add, arguments);
+    tg_status status = tgi_cuda_run(queue, &tile->multiply, &args, sizeof args);
+    return status || args.k_part_count == 1 ? status
+                                            : tgi_cuda_run(queue, &tile->add, &args, sizeof args);
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)

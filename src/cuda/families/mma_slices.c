@@ -54,46 +54,66 @@ void tgi_mma_slices_make_parts(int64_t part_count, tgi_problem *p)
     p->epilogue = (tgi_epilogue){.alpha = 1.0};
 }
 
-/* Tries part_count split-K parts, or a whole k if it is 1. `work` describes a whole k. */
+/* Tries part_count split-K parts, or a whole k if it is 1, whose chunks team_count teams of a block
+ * share out. `whole` describes a whole k. */
 static void try_parts(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
-                      int64_t part_count, tgi_proposal *proposal)
+                      int64_t part_count, int team_count, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
+    const int64_t shared_bytes = team_count * count_shared_bytes(kernel);
     tgi_problem parts = *p;
     tgi_tile_work work = *whole;
     if (part_count > 1)
         tgi_mma_slices_make_parts(part_count, &parts);
     work.block_count *= (double)part_count;
-    work.block_k = (double)parts.k;
+    /* Teams have as many chunks as each other, and would else take the places of blocks. */
+    if (team_count > 1 && (tgi_divide_up(parts.k, kernel->tile_depth) % team_count ||
+                           work.block_count > machine->gpu.sm_count ||
+                           shared_bytes > machine->gpu.shared_bytes_per_block))
+        return;
+    /* Teams multiply as so many blocks that share a multiprocessor do. */
+    work.block_count *= team_count;
+    work.block_k = (double)parts.k / team_count;
     work.part_count = (double)part_count;
     const double seconds = tgi_model_mma_seconds(&machine->gpu, kernel, p, &work) +
                            tgi_model_slice_seconds(&machine->gpu, kernel, p);
     const int64_t bytes = tgi_checked_add(tgi_mma_slices_part_bytes(p, part_count),
                                           tgi_slices_workspace_bytes(machine, kernel, &parts, 1));
-    if (part_count > 1 &&
+    if (proposal->is_legal &&
         (seconds >= proposal->predicted_s || bytes > tgi_panels_find_limit(machine)))
         return;
     proposal->is_legal = 1;
+    proposal->shared_bytes = shared_bytes;
+    proposal->resident_blocks = team_count > 1 ? 1 : whole->blocks_per_sm;
+    proposal->decision.wgmma.cluster_parts = team_count;
     proposal->predicted_s = seconds;
     proposal->workspace_bytes = bytes;
     proposal->decision.wgmma.split_count = part_count;
     proposal->decision.wgmma.split_elems = parts.k;
 }
 
-/* Tries split-K parts of a D of few tiles. Parts of the same length are products of their own,
- * which the kernels form as those of a batch, so that k is split by its divisors alone. */
+/* Tries teams, and split-K parts, for a D of few tiles. Parts of the same length are products of
+ * their own, which the kernels form as those of a batch, so that k is split by its divisors
+ * alone. */
 static void split_k(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
                     tgi_proposal *proposal)
 {
     const double slots = (double)machine->gpu.sm_count * whole->blocks_per_sm;
-    if (p->is_batch_invariant || p->batch_count > 1 || proposal->decision.wgmma.panel_rows)
+    const int teams_most =
+        TGI_MMA_SLICES_TEAMS(TGI_MMA_SLICES_ROOM(proposal->kernel->math == TGI_MATH_fp16x));
+    if (p->is_batch_invariant || proposal->decision.wgmma.panel_rows)
+        return;
+    try_parts(machine, p, whole, 1, teams_most, proposal);
+    if (p->batch_count > 1)
         return;
     for (int64_t count = 2; count <= PARTS_MAX && p->k / count >= PART_K_LEAST; count++) {
         if (whole->block_count * (double)count > PART_ROUNDS * slots ||
             tgi_gemm_part_bytes(p, count) > TGI_WORKSPACE_BYTES_MAX)
             return;
-        if (p->k % count == 0)
-            try_parts(machine, p, whole, count, proposal);
+        if (p->k % count)
+            continue;
+        try_parts(machine, p, whole, count, 1, proposal);
+        try_parts(machine, p, whole, count, teams_most, proposal);
     }
 }
 
@@ -109,7 +129,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     const double panel_count = tgi_panels_choose(machine, given, proposal, &p);
     if (panel_count == 0.0)
         return;
-    decision->cluster_rows = decision->cluster_parts = 1;
+    decision->cluster_rows = 1;
     /* Products of slices are added in an order that is not the same for A and for B. Rows of a
      * batch-invariant problem are therefore the caller's, whichever way D lies. */
     decision->is_transposed = p.is_batch_invariant && p.is_swapped;
@@ -125,16 +145,17 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
             tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, shared_bytes)};
     if (!counts_sizes(&p, work.block_count, proposal))
         return;
-    proposal->resident_blocks = work.blocks_per_sm;
-    try_parts(machine, &p, &work, 1, proposal);
+    try_parts(machine, &p, &work, 1, 1, proposal);
     split_k(machine, &p, &work, proposal);
     proposal->predicted_s *= panel_count;
 }
 
 static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
 {
-    split->k_part_count = proposal->decision.wgmma.split_count;
-    split->is_transposed = proposal->decision.wgmma.is_transposed;
+    const tgi_wgmma_decision *decision = &proposal->decision.wgmma;
+    split->k_part_count = decision->split_count;
+    split->thread_count = proposal->kernel->thread_count * decision->cluster_parts;
+    split->is_transposed = decision->is_transposed;
 }
 
 const tgi_cuda_planner tgi_cuda_planner_mma_slices = {propose, describe_split};

@@ -53,6 +53,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_problem *given,
     if (panel->is_transposed)
         tgi_problem_transpose(&p);
     const int64_t part_count = proposal->decision.wgmma.split_count;
+    const int team_count = proposal->decision.wgmma.cluster_parts;
     const int64_t part_bytes = tgi_mma_slices_part_bytes(&p, part_count);
     tgi_gemm_prepare_args(&p, &panel->add_args);
     panel->add_args.k_part_count = (int32_t)part_count;
@@ -72,7 +73,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_problem *given,
     panel->multiply =
         (tgi_cuda_kernel){.image = kernel->image,
                           .grid = {(unsigned)(tile_count < most ? tile_count : most), 1, 1},
-                          .block = {(unsigned)kernel->thread_count, 1, 1},
+                          .block = {(unsigned)(kernel->thread_count * team_count), 1, 1},
                           .shared_bytes = (unsigned)proposal->shared_bytes};
     snprintf(panel->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", kernel->name);
 }
@@ -95,9 +96,8 @@ static tg_status add_parts(const tgi_cuda_queue *queue, const tgi_call *call,
                            mma_slices_panel *panel)
 {
     tgi_gemm_args args = panel->add_args;
-    void *arguments[] = {&args};
     tgi_gemm_complete_args(call, panel->is_transposed, &args);
-    return tgi_cuda_run(queue, &panel->add, arguments);
+    return tgi_cuda_run(queue, &panel->add, &args, sizeof args);
 }
 
 static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
@@ -106,7 +106,6 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
     const int is_transposed = panel->is_transposed;
     const void *a = is_transposed ? call->b : call->a, *b = is_transposed ? call->a : call->b;
     tgi_mma_slices_args args = panel->args;
-    void *arguments[] = {&args};
     const void *slices[2];
     tg_status status = tgi_slices_launch(queue, &panel->slices, a, b, call->workspace, slices);
     if (status)
@@ -117,12 +116,12 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
     args.b.slices = slices[1];
     if (panel->add_args.k_part_count == 1) {
         tgi_gemm_complete_args(call, is_transposed, &args.gemm);
-        return tgi_cuda_run(queue, &panel->multiply, arguments);
+        return tgi_cuda_run(queue, &panel->multiply, &args, sizeof args);
     }
     args.gemm.a = a;
     args.gemm.b = b;
     args.gemm.d = call->workspace;
-    status = tgi_cuda_run(queue, &panel->multiply, arguments);
+    status = tgi_cuda_run(queue, &panel->multiply, &args, sizeof args);
     return status ? status : add_parts(queue, call, panel);
 }
 

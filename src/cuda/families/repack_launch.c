@@ -51,10 +51,9 @@ tg_status tgi_repack_launch(const tgi_cuda_queue *queue, tgi_repack_prepared *pr
                             const void *const source[2], void *const target[2])
 {
     tgi_repack_args args = prepared->args;
-    void *arguments[] = {&args};
     for (int i = 0; i < 2; i++) {
         args.job[i].source = source[i];
         args.job[i].target = target[i];
     }
-    return tgi_cuda_run(queue, &prepared->kernel, arguments);
+    return tgi_cuda_run(queue, &prepared->kernel, &args, sizeof args);
 }

@@ -13,8 +13,7 @@
 enum { ALIGNED_TO_ELEMENTS, ALIGNED_TO_PAIRS, ALIGNED_TO_VECTORS, ALIGNMENT_COUNT };
 
 typedef struct simt_prepared {
-    tgi_gemm_args args, first_args; /* without what a call gives, of the first call */
-    tgi_first_call first;
+    tgi_gemm_args args;                                         /* without what a call gives */
     tgi_cuda_kernel multiply[ALIGNMENT_COUNT][ALIGNMENT_COUNT]; /* by A's and B's pointers */
     tgi_cuda_kernel add;
 } simt_prepared;
@@ -104,20 +103,14 @@ static int find_alignment(const void *data)
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     simt_prepared *prepared = block;
-    tgi_gemm_args args;
-    void *arguments[] = {&prepared->first_args};
-    if (!tgi_first_call_is(&prepared->first, call)) {
-        args = prepared->args;
-        tgi_gemm_complete_args(call, 0, &args);
-        tgi_first_call_keep(&prepared->first, call, &args, &prepared->first_args, sizeof args);
-        arguments[0] = &args;
-    }
+    tgi_gemm_args args = prepared->args;
+    tgi_gemm_complete_args(call, 0, &args);
     tgi_cuda_kernel *multiply =
         &prepared->multiply[find_alignment(call->a)][find_alignment(call->b)];
-    tg_status status = tgi_cuda_run(queue, multiply, arguments);
-    return status || prepared->args.k_part_count == 1
+    tg_status status = tgi_cuda_run(queue, multiply, &args, sizeof args);
+    return status || args.k_part_count == 1
                ? status
-               : tgi_cuda_run(queue, &prepared->add, arguments);
+               : tgi_cuda_run(queue, &prepared->add, &args, sizeof args);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_simt = {count_prepared_bytes, prepare, launch};

@@ -14,9 +14,7 @@
 enum { BASE_A, BASE_B, BASE_COUNT };
 
 typedef struct skinny_prepared {
-    tgi_first_call first;
-    tgi_rank_args first_args; /* arguments of the first call */
-    tgi_rank_args args;       /* kernels without tensor maps take only the first member */
+    tgi_rank_args args; /* kernels without tensor maps take only the first member */
     size_t args_bytes;
     int is_transposed;
     int64_t a_place; /* offset of A's copy in the workspace, if A is repacked */
@@ -148,7 +146,6 @@ static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call, co
         args->gemm.a = a;
         args->gemm.a_vector_elems = prepared->args.gemm.a_vector_elems;
     }
-    tgi_first_call_keep(&prepared->first, call, args, &prepared->first_args, prepared->args_bytes);
     return TG_STATUS_OK;
 }
 
@@ -157,7 +154,6 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
     skinny_prepared *prepared = block;
     const void *a = prepared->is_transposed ? call->b : call->a;
     tgi_rank_args args;
-    void *arguments[] = {&prepared->first_args};
     tg_status status = TG_STATUS_OK;
     if (prepared->repack.kernel.image) {
         void *copy = (char *)call->workspace + prepared->a_place;
@@ -165,15 +161,13 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
                                    (void *[2]){copy, NULL});
         a = copy;
     }
-    if (!status && !tgi_first_call_is(&prepared->first, call)) {
-        status = fill_args(queue, call, a, prepared, &args);
-        arguments[0] = &args;
-    }
     if (!status)
-        status = tgi_cuda_run(queue, &prepared->multiply, arguments);
+        status = fill_args(queue, call, a, prepared, &args);
+    if (!status)
+        status = tgi_cuda_run(queue, &prepared->multiply, &args, prepared->args_bytes);
     return status || prepared->args.gemm.k_part_count == 1
                ? status
-               : tgi_cuda_run(queue, &prepared->add, arguments);
+               : tgi_cuda_run(queue, &prepared->add, &args, prepared->args_bytes);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_skinny = {count_prepared_bytes, prepare, launch};

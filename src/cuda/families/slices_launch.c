@@ -119,7 +119,6 @@ tg_status tgi_slices_launch(const tgi_cuda_queue *queue, tgi_slices_prepared *pr
                             const void *a, const void *b, char *workspace, const void *base[2])
 {
     tgi_slice_args args = prepared->args;
-    void *arguments[] = {&args};
     tg_status status = TG_STATUS_OK;
     base[0] = a;
     if (!prepared->is_a_in_registers) {
@@ -129,8 +128,8 @@ tg_status tgi_slices_launch(const tgi_cuda_queue *queue, tgi_slices_prepared *pr
     complete_job(prepared, 1, b, workspace, &args.job[1]);
     base[1] = args.job[1].slices;
     if (prepared->is_scaled)
-        status = tgi_cuda_run(queue, &prepared->find_largest, arguments);
-    return status ? status : tgi_cuda_run(queue, &prepared->make_slices, arguments);
+        status = tgi_cuda_run(queue, &prepared->find_largest, &args, sizeof args);
+    return status ? status : tgi_cuda_run(queue, &prepared->make_slices, &args, sizeof args);
 }
 
 tgi_slice_facts tgi_slices_find_facts(const tgi_slices_prepared *prepared, char *workspace)

@@ -7,16 +7,16 @@
 #define WARP 32
 #define DIRECT_BLOCKS 4 /* most blocks of the function without stages on a multiprocessor */
 
-/* Returns 1 for a row whose threads share all operands of a wide tile. */
+/* Returns 1 for a row whose threads share all operands of a wide tile: those are for Hopper. */
 static int is_wide(const tgi_kernel *kernel)
 {
-    return kernel->tile_rows > TGI_SMALL_SIDE_MOST;
+    return kernel->isa == TGI_ISA_sm90a;
 }
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
     if (is_wide(kernel))
-        return TGI_SMALL_WIDE_SHARED_BYTES(kernel->tile_rows, kernel->tile_depth,
+        return TGI_SMALL_WIDE_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->tile_depth,
                                            (int)tgi_type_bytes(kernel->type));
     if (kernel->math == TGI_MATH_mma)
         return TGI_SMALL_MMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols,
@@ -51,7 +51,7 @@ static int counts_part(tgi_proposal *proposal)
 /* Returns 1 for the row of each type that has a function without stages. */
 static int has_direct(const tgi_kernel *kernel)
 {
-    return kernel->tile_cols == 16 && kernel->sum_order == TGI_SUM_WHOLE;
+    return kernel->tile_cols == 16 && kernel->sum_order == TGI_SUM_WHOLE && !is_wide(kernel);
 }
 
 /* Returns 1 if that function forms D transposed: a thread has some rows of a column, and the
@@ -140,13 +140,13 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const int sums = kernel->thread_rows * kernel->thread_cols;
     const int by_registers =
         is_wide(kernel)
-            ? TGI_SMALL_WIDE_BLOCKS
+            ? TGI_SMALL_WIDE_BLOCKS(sums, kernel->thread_count, (int)tgi_type_bytes(kernel->type))
             : machine->gpu.registers_per_sm / (kernel->thread_count * (sums >= 64 ? 256 : 128));
     const int resident =
         tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, count_shared_bytes(kernel));
     const tgi_tile_work work = {.block_count = (double)row_blocks * (double)col_blocks *
                                                (double)p->batch_count,
-                                .copy_k = is_wide(kernel) ? TGI_SMALL_WIDE_COPY : 0.0,
+                                .copy_k = is_wide(kernel) ? kernel->tile_depth : 0.0,
                                 .blocks_per_sm = resident,
                                 .access = find_access(kernel, p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_small_seconds, proposal);

@@ -28,8 +28,6 @@ enum { BASE_A, BASE_B, BASE_D, BASE_COUNT, SLOT_COUNT = BASE_COUNT + TGI_UNALIGN
 typedef struct wgmma_panel {
     tgi_unaligned_args args; /* other families than `loose` take only the first member */
     size_t args_bytes;
-    tgi_first_call first;
-    tgi_unaligned_args first_args; /* arguments of the first call */
     int is_transposed, is_sliced, is_a_unaligned;
     tgi_tensor_slots slots;
     tgi_tensor_slot slot[SLOT_COUNT];
@@ -354,7 +352,6 @@ static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call,
     for (int i = 0; panel->is_a_unaligned && i < TGI_UNALIGNED_KINDS; i++)
         args->a_lines.shifts |=
             tgi_tensor_shift((const char *)base[BASE_A] + panel->slot[i].operand_offset) << 4 * i;
-    tgi_first_call_keep(&panel->first, call, args, &panel->first_args, panel->args_bytes);
     return TG_STATUS_OK;
 }
 
@@ -366,15 +363,13 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
                                     is_transposed ? call->a : call->b,
                                     tgi_tensor_shift(call->d) ? NULL : call->d};
     tgi_unaligned_args args;
-    void *arguments[] = {&panel->first_args};
     tg_status status = launch_before(queue, panel, call->workspace, base);
-    if (!status && !tgi_first_call_is(&panel->first, call)) {
-        status = fill_args(queue, call, base, panel, &args);
-        arguments[0] = &args;
-    }
     if (!status)
-        status = tgi_cuda_run(queue, &panel->multiply, arguments);
-    return status || !panel->add.image ? status : tgi_cuda_run(queue, &panel->add, arguments);
+        status = fill_args(queue, call, base, panel, &args);
+    if (!status)
+        status = tgi_cuda_run(queue, &panel->multiply, &args, panel->args_bytes);
+    return status || !panel->add.image ? status
+                                       : tgi_cuda_run(queue, &panel->add, &args, panel->args_bytes);
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)

@@ -21,6 +21,7 @@
 #define CLUSTER_MAX 8                /* blocks */
 #define FRAGMENT_ROWS 64
 #define CROWDED_BYTES 8192 /* lines so far apart, or a multiple, share parts of L2 */
+#define SECTOR_BYTES 32    /* bytes that L2 reads together */
 
 int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
 {
@@ -247,6 +248,12 @@ static int is_straddling(const tgi_operand *operand)
     return operand->is_across && operand->pitch_bytes % TGI_WGMMA_STEP_BYTES != 0;
 }
 
+/* Returns 1 if most lines of a TMA box begin within a sector, so that each touches one more. */
+static int is_splitting(const tgi_operand *operand)
+{
+    return operand->pitch_bytes % SECTOR_BYTES != 0;
+}
+
 /* Returns 1 if few parts of L2 hold the boxes of a step: both operands lie along k, and lines of
  * one begin at multiples of CROWDED_BYTES. */
 static int are_crowded(const tgi_operand operand[2])
@@ -274,6 +281,8 @@ void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *p,
                 tgi_wgmma_tma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),
             .a_straddles = is_straddling(&operand[0]),
             .b_straddles = is_straddling(&operand[1]),
+            .a_splits = is_splitting(&operand[0]),
+            .b_splits = is_splitting(&operand[1]),
             .are_crowded = are_crowded(operand),
             .is_a_unaligned = operand[0].is_unaligned,
             .b_tile_lines = TGI_WGMMA_LINES(kernel->tile_cols, operand[1].is_across),

@@ -190,20 +190,3 @@ void tgi_cuda_give_staging(tgi_cuda_device *device, tgi_cuda_staging *staging, i
     if (!is_kept)
         tgi_cuda_free_staging(device->driver, staging);
 }
-
-tg_status tgi_cuda_enter(const tgi_cuda_device *device, void **before)
-{
-    int error = device->driver->get_current(before);
-    if (!error && *before != device->context)
-        error = device->driver->set_current(device->context);
-    if (error)
-        return tgi_driver_fail(device->driver, error,
-                               "the device's context cannot be made current");
-    return TG_STATUS_OK;
-}
-
-void tgi_cuda_leave(const tgi_cuda_device *device, void *before)
-{
-    if (before != device->context)
-        device->driver->set_current(before);
-}

@@ -37,10 +37,22 @@ tg_status tgi_cuda_take_staging(tgi_cuda_device *device, tgi_cuda_staging **stag
 void tgi_cuda_give_staging(tgi_cuda_device *device, tgi_cuda_staging *staging, int is_idle);
 
 /* Makes the device's context current on this thread. *before receives the context that was. */
-tg_status tgi_cuda_enter(const tgi_cuda_device *device, void **before);
+static inline tg_status tgi_cuda_enter(const tgi_cuda_device *device, void **before)
+{
+    int error = device->driver->get_current(before);
+    if (!error && *before != device->context)
+        error = device->driver->set_current(device->context);
+    return error ? tgi_driver_fail(device->driver, error,
+                                   "the device's context cannot be made current")
+                 : TG_STATUS_OK;
+}
 
 /* Makes `before` current again. */
-void tgi_cuda_leave(const tgi_cuda_device *device, void *before);
+static inline void tgi_cuda_leave(const tgi_cuda_device *device, void *before)
+{
+    if (before != device->context)
+        device->driver->set_current(before);
+}
 
 /* Lets this thread allocate and load while one of its streams is captured, which would otherwise
  * fail. Neither becomes part of the graph. Returns the mode for tgi_cuda_restore_capture. */

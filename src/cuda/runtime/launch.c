@@ -69,8 +69,9 @@ static tg_status bind(tgi_cuda_device *device, tgi_cuda_kernel *kernel, void **f
 }
 
 /* Launches the kernel as often as the call asks, and adds up the time. */
-static int launch_bare(const tgi_cuda_queue *queue, const tgi_driver_launch *asked, void *function,
-                       void **arguments)
+static __attribute__((noinline)) int launch_bare(const tgi_cuda_queue *queue,
+                                                 const tgi_driver_launch *asked, void *function,
+                                                 void **arguments)
 {
     const tgi_driver *driver = queue->device->driver;
     tgi_bare_launch *bare = queue->bare_launch;
@@ -82,10 +83,10 @@ static int launch_bare(const tgi_cuda_queue *queue, const tgi_driver_launch *ask
     return error;
 }
 
-tg_status tgi_cuda_run(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, void **arguments)
+/* Has the driver launch the kernel. */
+static inline __attribute__((always_inline)) tg_status
+launch(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, void **arguments)
 {
-    if (queue->runner)
-        return queue->runner(queue, kernel, arguments);
     tgi_cuda_device *device = queue->device;
     void *function = atomic_load_explicit(&kernel->function, memory_order_acquire);
     if (!function) {
@@ -104,4 +105,29 @@ tg_status tgi_cuda_run(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, voi
                           ? launch_bare(queue, &asked, function, arguments)
                           : device->driver->launch(&asked, function, arguments, NULL);
     return error ? fail_launch(device, kernel, error) : TG_STATUS_OK;
+}
+
+tg_status tgi_cuda_run_with(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, void **arguments)
+{
+    return queue->runner ? queue->runner(queue, kernel, arguments)
+                         : launch(queue, kernel, arguments);
+}
+
+tg_status tgi_cuda_run(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, void *argument,
+                       size_t argument_bytes)
+{
+    void *arguments[] = {argument};
+    if (queue->record)
+        tgi_cuda_record_add(queue->record, kernel, argument, argument_bytes);
+    return tgi_cuda_run_with(queue, kernel, arguments);
+}
+
+tg_status tgi_cuda_run_record(const tgi_cuda_queue *queue, const tgi_cuda_record *record)
+{
+    tg_status status = TG_STATUS_OK;
+    for (int i = 0; i < record->launch_count && !status; i++) {
+        void *arguments[] = {record->launches[i].argument};
+        status = launch(queue, record->launches[i].kernel, arguments);
+    }
+    return status;
 }

@@ -79,7 +79,7 @@ static tg_status run_peak(void *state, int64_t index)
     peak_loop *loop = state;
     void *arguments[] = {&loop->sums, &loop->iteration_count};
     (void)index;
-    return tgi_cuda_run(&loop->queue, &loop->kernel, arguments);
+    return tgi_cuda_run_with(&loop->queue, &loop->kernel, arguments);
 }
 
 tg_status tgi_cuda_measure_peak(const tgi_machine *machine, tg_type type, int thread_count,

@@ -8,9 +8,10 @@
 #include "tilegemm_attention.h"
 
 #define TGI_ATTEND_LOG2_E 1.4426950408889634
-#define TGI_ATTEND_MERGE_WARPS 4 /* a block of the merge has these */
-#define TGI_ATTEND_HEAD_MAX 256  /* elements of a row */
-#define TGI_ATTEND_RUN 16        /* keys that are copied together if no page ends among them */
+#define TGI_ATTEND_HEAD_MAX 256       /* elements of a row */
+#define TGI_ATTEND_RUN 16             /* keys that are copied together if no page ends among them */
+#define TGI_ATTEND_MERGE_ROWS 4       /* a block of the merge has these, of few parts */
+#define TGI_ATTEND_MERGE_WARPS_MAX 16 /* a block of the merge has at most these */
 
 typedef struct tgi_attend_args {
     tgi_tensor_map map[3]; /* K, V, Q: elements, rows, heads, entries or pages */
@@ -33,6 +34,7 @@ typedef struct tgi_attend_args {
     int32_t split_count;     /* warps of each that share its keys; 1: all warps read the same */
     int32_t turn_count;      /* tiles of a block that goes through few keys for each */
     int32_t part_keys;       /* keys of a block, or of each of these warps */
+    int32_t kept_keys;       /* few keys: those of part_keys for which a block has room */
     int32_t lets_next_start; /* 1: the stream's next kernel may start while this one runs */
     int32_t has_units[3];    /* Q, K, V: 1 if 16 bytes at once can be copied */
     int32_t has_runs;        /* 1: no page ends within a run of keys */
@@ -53,7 +55,17 @@ TGI_INLINE int64_t tgi_attend_part_floats(int64_t v_head_size)
  * and all share one of many. */
 TGI_INLINE int32_t tgi_attend_count_merged(int32_t parts)
 {
-    return parts < 2 * TGI_ATTEND_MERGE_WARPS ? TGI_ATTEND_MERGE_WARPS : 1;
+    return parts < 2 * TGI_ATTEND_MERGE_ROWS ? TGI_ATTEND_MERGE_ROWS : 1;
+}
+
+/* Returns the warps of such a block. Those that share a row have four parts of it each, which a
+ * warp reads together, or more. */
+TGI_INLINE int32_t tgi_attend_count_merge_warps(int32_t parts)
+{
+    const int32_t rows = tgi_attend_count_merged(parts), sharers = (parts + 3) / 4;
+    if (rows > 1)
+        return rows;
+    return sharers < TGI_ATTEND_MERGE_WARPS_MAX ? sharers : TGI_ATTEND_MERGE_WARPS_MAX;
 }
 
 #define TGI_ATTEND_BARRIER_BYTES 256
@@ -78,22 +90,22 @@ TGI_INLINE int32_t tgi_attend_score_bytes(int32_t warps, int32_t sharers, int32_
     return sharers > 1 ? 2 * 512 * warps * keys / 8 : 0;
 }
 
-/* Returns the bytes of K and V that a block of few keys keeps: `part_keys` of each of `splits`, if
+/* Returns the bytes of K and V that a block of few keys keeps: `kept_keys` of each of `splits`, if
  * these are more than the `keys` of a step. */
 TGI_INLINE int32_t tgi_attend_kept_bytes(int32_t head, int32_t splits, int32_t keys,
-                                         int32_t part_keys)
+                                         int32_t kept_keys)
 {
-    return part_keys > keys ? 4 * head * splits * part_keys : 0;
+    return kept_keys > keys ? 4 * head * splits * kept_keys : 0;
 }
 
 /* Returns the bytes of shared memory of a block of few keys: these, and states of `splits` warps
  * that share keys. `sharers` warps have parts of a head. */
 TGI_INLINE int32_t tgi_attend_light_bytes(int32_t head, int32_t warps, int32_t sharers,
-                                          int32_t splits, int32_t keys, int32_t part_keys)
+                                          int32_t splits, int32_t keys, int32_t kept_keys)
 {
     return tgi_attend_score_bytes(warps, sharers, keys) +
            (splits - 1) * sharers * tgi_attend_state_bytes(head / sharers) +
-           tgi_attend_kept_bytes(head, splits, keys, part_keys);
+           tgi_attend_kept_bytes(head, splits, keys, kept_keys);
 }
 
 #endif

@@ -23,7 +23,8 @@
 #include "core/attention_kernels.def"
 #undef TGI_ATTENTION_ROW
 
-extern "C" __global__ void TGI_ATTEND_MERGE(const __grid_constant__ tgi_attend_args args)
+extern "C" __global__ void __launch_bounds__(32 * TGI_ATTEND_MERGE_WARPS_MAX)
+    TGI_ATTEND_MERGE(const __grid_constant__ tgi_attend_args args)
 {
     tgi_wait_for_stream();
     tgi_attend_merge<TGI_ATTEND_TYPE>(args);

@@ -287,7 +287,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         const int is_split = p.split_count > 1, warp = tgi_thread() / 32;
         const uint32_t kept = shared + tgi_attend_score_bytes(WARPS, Sharers, Keys) +
                               (p.split_count - 1) * Sharers * tgi_attend_state_bytes(Width);
-        return kept + (is_split ? warp : warp % Sharers) * p.part_keys * 4 * Width + i * 4 * Width +
+        return kept + (is_split ? warp : warp % Sharers) * p.kept_keys * 4 * Width + i * 4 * Width +
                get_lane() * 16;
     }
 
@@ -315,9 +315,9 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
      * when the scores of the last keys are there. */
     __device__ __forceinline__ void go_through(int turns)
     {
-        const int is_split = p.split_count > 1, is_kept = p.part_keys > Keys;
+        const int is_split = p.split_count > 1, is_kept = p.kept_keys > Keys;
         /* Warps that add their scores take the same steps. */
-        const int keys = Sharers > 1 && is_split ? p.part_keys : place.end - place.begin;
+        const int keys = Sharers > 1 && is_split ? p.kept_keys : place.end - place.begin;
         read_queries(0);
         open(is_kept);
 #pragma unroll 1

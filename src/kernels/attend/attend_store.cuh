@@ -205,71 +205,91 @@ tgi_attend_find_merged(const tgi_attend_args &p, unsigned at, int &entry, int &h
     return parts;
 }
 
-/* Finds the largest score of all parts and the sum of all weights: each lane those of every 32nd
- * part, then lanes in pairs. */
-static __device__ __forceinline__ void tgi_attend_merge_ends(const tgi_attend_args &p,
-                                                             const float *parts, int floats,
-                                                             float &largest, float &total)
+/* Adds parts of a row of D from `first` on, one in `step`, to the state of a warp: the largest
+ * score, the sum of weights, and every 32nd sum from the lane's number on. Parts of a round are
+ * read together: a warp waits once for them. */
+static __device__ __forceinline__ void tgi_attend_add_parts(const tgi_attend_args &p,
+                                                            const float *parts, int first, int step,
+                                                            float (&end)[2],
+                                                            float (&sums)[TGI_ATTEND_HEAD_MAX / 32])
 {
-    const float *const ends = parts + floats - 2;
-    largest = -INFINITY;
-    total = 0.0f;
-    for (int i = tgi_thread() % 32; i < p.part_count; i += 32)
-        largest = fmaxf(largest, ends[i * floats]);
-    TGI_FOR_UNROLLED(bit, 5)
-    largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1 << bit));
-    const float finite = largest == -INFINITY ? 0.0f : largest;
-    for (int i = tgi_thread() % 32; i < p.part_count; i += 32)
-        total += tgi_ptx_exp2(ends[i * floats] - finite) * ends[i * floats + 1];
-    TGI_FOR_UNROLLED(bit, 5)
-    total += __shfl_xor_sync(~0u, total, 1 << bit);
+    enum { ROUND = 4, EACH = TGI_ATTEND_HEAD_MAX / 32 };
+    const int size = static_cast<int>(p.attention.v_head_size), lane = tgi_thread() % 32;
+    const int floats = static_cast<int>(tgi_attend_part_floats(size));
+#pragma unroll 1
+    for (int begin = first; begin < p.part_count; begin += ROUND * step) {
+        float ends[ROUND][2], own[ROUND][EACH], largest = end[0];
+        TGI_FOR_UNROLLED(i, ROUND)
+        {
+            const float *const part = parts + (begin + i * step) * floats;
+            const int is_there = begin + i * step < p.part_count;
+            ends[i][0] = is_there ? part[floats - 2] : -INFINITY;
+            ends[i][1] = is_there ? part[floats - 1] : 0.0f;
+            TGI_FOR_UNROLLED(j, EACH)
+            own[i][j] = is_there && 32 * j + lane < size ? part[32 * j + lane] : 0.0f;
+        }
+        TGI_FOR_UNROLLED(i, ROUND)
+        largest = fmaxf(largest, ends[i][0]);
+        const float finite = largest == -INFINITY ? 0.0f : largest;
+        const float factor = tgi_ptx_exp2(end[0] - finite);
+        end[0] = largest;
+        end[1] *= factor;
+        TGI_FOR_UNROLLED(j, EACH)
+        sums[j] *= factor;
+        TGI_FOR_UNROLLED(i, ROUND)
+        {
+            const float weight = tgi_ptx_exp2(ends[i][0] - finite);
+            end[1] = fmaf(weight, ends[i][1], end[1]);
+            TGI_FOR_UNROLLED(j, EACH)
+            sums[j] = fmaf(weight, own[i][j], sums[j]);
+        }
+    }
 }
 
 /* Adds the parts of rows of D, of as many as tgi_attend_count_merged says a block. The warps that
- * share a row take its parts in turn, and their sums are added in their order. A lane has every
- * 32nd element, and stores eight side by side. */
+ * share a row take its parts in turn, and the first of them adds their states in their order. There
+ * a lane has eight elements side by side. */
 template <tg_type Type>
 static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p)
 {
-    enum { WARPS = TGI_ATTEND_MERGE_WARPS, SIZE = TGI_ATTEND_HEAD_MAX };
-    __shared__ float sums[WARPS][SIZE];
+    enum { WARPS = TGI_ATTEND_MERGE_WARPS_MAX, SIZE = TGI_ATTEND_HEAD_MAX };
+    __shared__ float states[WARPS][SIZE], ends[WARPS][2];
     const tg_attention &a = p.attention;
-    const int floats = static_cast<int>(tgi_attend_part_floats(a.v_head_size));
     const int size = static_cast<int>(a.v_head_size);
     const int warp = tgi_thread() / 32, lane = tgi_thread() % 32;
-    const int row_count = tgi_attend_count_merged(p.part_count), sharers = WARPS / row_count;
+    const int row_count = tgi_attend_count_merged(p.part_count);
+    const int sharers = tgi_attend_count_merge_warps(p.part_count) / row_count;
     int entry, head, row;
-    float largest, total, value[SIZE / 32] = {};
     const float *const parts = tgi_attend_find_merged(
         p, blockIdx.x * static_cast<unsigned>(row_count) + static_cast<unsigned>(warp / sharers),
         entry, head, row);
     if (parts) {
-        tgi_attend_merge_ends(p, parts, floats, largest, total);
-        const float finite = largest == -INFINITY ? 0.0f : largest;
-#pragma unroll 4
-        for (int i = warp % sharers; i < p.part_count; i += sharers) {
-            const float *const part = parts + i * floats;
-            const float weight = tgi_ptx_exp2(part[floats - 2] - finite);
-            TGI_FOR_UNROLLED(j, SIZE / 32)
-            if (32 * j + lane < size)
-                value[j] = fmaf(weight, part[32 * j + lane], value[j]);
-        }
+        float end[2] = {-INFINITY, 0.0f}, value[SIZE / 32] = {};
+        tgi_attend_add_parts(p, parts, warp % sharers, sharers, end, value);
         TGI_FOR_UNROLLED(j, SIZE / 32)
-        sums[warp][32 * j + lane] = value[j];
+        states[warp][32 * j + lane] = value[j];
+        if (lane < 2)
+            ends[warp][lane] = end[lane];
     }
     __syncthreads();
     const int e = 8 * lane;
     if (!parts || warp % sharers || e >= size)
         return;
-    float sum[8] = {};
-#pragma unroll 1
+    float largest = -INFINITY, total = 0.0f, sums[8] = {};
+#pragma unroll 4
+    for (int w = warp; w < warp + sharers; w++)
+        largest = fmaxf(largest, ends[w][0]);
+    const float finite = largest == -INFINITY ? 0.0f : largest;
+#pragma unroll 4
     for (int w = warp; w < warp + sharers; w++) {
+        const float weight = tgi_ptx_exp2(ends[w][0] - finite);
+        total = fmaf(weight, ends[w][1], total);
         TGI_FOR_UNROLLED(j, 8)
-        sum[j] += sums[w][e + j];
+        sums[j] = fmaf(weight, states[w][e + j], sums[j]);
     }
     if (lane == 0 && a.has_log_sum_exp)
         tgi_attend_store_log(p, tgi_attend_offset(a.log_sum_exp, entry, head, row), largest, total);
-    tgi_attend_store_sums<Type>(p, tgi_attend_offset(a.d, entry, head, row), e, sum, total);
+    tgi_attend_store_sums<Type>(p, tgi_attend_offset(a.d, entry, head, row), e, sums, total);
 }
 
 #endif

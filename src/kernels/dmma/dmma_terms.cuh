@@ -14,8 +14,8 @@ struct tgi_fp64_group {
 };
 
 /* It activates several sums, as tgi_call_activation does one. */
-static __device__ __noinline__ tgi_fp64_group tgi_call_activations(tgi_fp64_group sums,
-                                                                   tg_activation activation)
+static __device__ __noinline__ tgi_fp64_group tgi_call_fp64_activations(tgi_fp64_group sums,
+                                                                        tg_activation activation)
 {
     sums.value[0] = tgi_activate_fp64(sums.value[0], activation);
     sums.value[1] = tgi_activate_fp64(sums.value[1], activation);
@@ -60,7 +60,7 @@ tgi_store_terms(const tgi_gemm_args &args, const tgi_block_tile &tile, const dou
 #pragma unroll
             for (int i = 0; i < at_once; i += 2) {
                 tgi_fp64_group group = {{sum[i], sum[i + 1]}};
-                group = tgi_call_activations(group, e.activation);
+                group = tgi_call_fp64_activations(group, e.activation);
                 sum[i] = group.value[0];
                 sum[i + 1] = group.value[1];
             }

@@ -17,6 +17,7 @@
 #include "kernels/mma/mma_shape.h"
 #include "kernels/mma/mma_slices_args.h"
 #include "kernels/mma/mma_store.cuh"
+#include "kernels/mma/mma_teams.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 
@@ -52,6 +53,8 @@ template <tg_type Type, int Room, int Rows, int Cols, int Warp_rows, int Warp_co
 struct tgi_mma_slices {
     typedef tgi_mma_operand<uint16_t, Rows, TGI_CHUNK_ELEMS, 1, 1, Threads> operand_a;
     typedef tgi_mma_operand<uint16_t, Cols, TGI_CHUNK_ELEMS, 1, 0, Threads> operand_b;
+    static constexpr int teams_most = TGI_MMA_SLICES_TEAMS(Room);
+    typedef tgi_mma_teams<Threads, teams_most> teams;
     static constexpr int row_parts = Warp_rows / 16, col_parts = Warp_cols / 16;
     static constexpr int steps = TGI_CHUNK_ELEMS / operand_a::step_elems;
     static constexpr int a_bytes = Room * operand_a::bytes;
@@ -63,6 +66,7 @@ struct tgi_mma_slices {
     static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
     static_assert(Warp_cols == 64 && 64 % Warp_rows == 0, "a warp's sums are repaired together");
     static_assert(stage_bytes >= TGI_MMA_STORE_BYTES(Threads), "D leaves through a stage");
+    static_assert(Rows * Cols * 4 <= Stages * stage_bytes, "a team's sums cross its stages");
     static_assert(stage_bytes % 1024 == 0, "the boxes of line_store.cuh");
 
     /* The copies that a thread makes of an operand's slices, the next chunk's first. Operand is
@@ -83,9 +87,9 @@ struct tgi_mma_slices {
             const int left = groups - first_group;
             slice_bytes = static_cast<int64_t>(groups) * TGI_GROUP_BYTES;
             data = slices + first_slice * slice_bytes +
-                   static_cast<int64_t>(first_group) * TGI_GROUP_BYTES + tgi_thread() * 16;
-            units_left =
-                (left < tile_groups ? left : tile_groups) * (TGI_GROUP_BYTES / 16) - tgi_thread();
+                   static_cast<int64_t>(first_group) * TGI_GROUP_BYTES + teams::own_thread() * 16;
+            units_left = (left < tile_groups ? left : tile_groups) * (TGI_GROUP_BYTES / 16) -
+                         teams::own_thread();
         }
 
         /* Units behind the last group are left as they are: they count only in sums outside D. */
@@ -97,33 +101,42 @@ struct tgi_mma_slices {
                     break;
 #pragma unroll
                 for (int i = 0; i < units; i += Threads)
-                    tgi_copy_async_if<16>(target + slice * Operand::bytes + (tgi_thread() + i) * 16,
+                    tgi_copy_async_if<16>(target + slice * Operand::bytes +
+                                              (teams::own_thread() + i) * 16,
                                           data + i * 16, i < units_left);
                 data += slice_bytes;
             }
         }
     };
 
-    /* The copies of a tile, its next chunk's first. */
+    /* The copies of a team's chunks of a tile, its next chunk's first. */
     struct stream {
         int slice_count, left; /* left: chunks that are not copied yet */
         copies<operand_a> a;
         copies<operand_b> b;
 
-        __device__ __forceinline__ stream(const tgi_mma_slices_args &args,
+        __device__ __forceinline__ stream(const tgi_mma_slices_args &args, const teams &team,
                                           const tgi_block_tile &tile, int is_on)
-            : slice_count(args.slice_count), left(is_on ? count_chunks(args) : 0),
-              a(args.a.slices, args.a.line_count, find_first(args, args.a, tile), tile.row),
-              b(args.b.slices, args.b.line_count, find_first(args, args.b, tile), tile.col)
+            : slice_count(args.slice_count),
+              left(is_on && teams_most == 1 ? count_chunks(args) : 0),
+              a(args.a.slices, args.a.line_count, find_first(args, args.a, team, tile), tile.row),
+              b(args.b.slices, args.b.line_count, find_first(args, args.b, team, tile), tile.col)
         {
+            /* Set last where there are teams, for the code that the compiler makes of it. */
+            if (teams_most > 1)
+                left = is_on ? count_chunks(args) / team.count : 0;
         }
 
-        /* Returns the number of the tile's first slice. */
+        /* Returns the number of the team's first slice. */
         static __device__ __forceinline__ int64_t find_first(const tgi_mma_slices_args &args,
                                                              const tgi_mma_sliced &operand,
+                                                             const teams &team,
                                                              const tgi_block_tile &tile)
         {
-            return operand.has_batch ? tile.batch * count_chunks(args) * args.slice_count : 0;
+            if (teams_most == 1)
+                return operand.has_batch ? tile.batch * count_chunks(args) * args.slice_count : 0;
+            const int64_t before = operand.has_batch ? tile.batch * count_chunks(args) : 0;
+            return (before + count_chunks(args) / team.count * team.own) * args.slice_count;
         }
 
         __device__ __forceinline__ void copy_next(uint32_t stage)
@@ -211,13 +224,13 @@ struct tgi_mma_slices {
 
     /* Ends a run of chunks: adds the sums of the runs before it, which wait in the block's place of
      * the workspace, and leaves them there if another run follows. */
-    static __device__ __forceinline__ void end_run(const tgi_mma_slices_args &args, int is_first,
-                                                   int is_last, sums_of_warp &sums)
+    static __device__ __forceinline__ void end_run(const tgi_mma_slices_args &args,
+                                                   const teams &team, int is_first, int is_last,
+                                                   sums_of_warp &sums)
     {
         constexpr int count = row_parts * 8 * col_parts;
         float(&all)[count] = reinterpret_cast<float(&)[count]>(sums);
-        float4 *place = tgi_find_sums<count>(
-            args.run_sums, static_cast<int>(blockIdx.x) * (Threads / 128) + tgi_thread() / 128);
+        float4 *place = tgi_find_sums<count>(args.run_sums, team.find_in_grid());
         if (!is_first)
             tgi_add_sums(place, all);
         if (is_last)
@@ -229,9 +242,9 @@ struct tgi_mma_slices {
     }
 
     /* Moves the products of chunk number `chunk`, none if it is -1, to the sums. */
-    static __device__ __forceinline__ void end_chunk(const tgi_mma_slices_args &args, int chunk,
-                                                     int chunk_count, sums_of_warp &part,
-                                                     sums_of_warp &sums)
+    static __device__ __forceinline__ void end_chunk(const tgi_mma_slices_args &args,
+                                                     const teams &team, int chunk, int chunk_count,
+                                                     sums_of_warp &part, sums_of_warp &sums)
     {
 #pragma unroll
         for (int i = 0; i < row_parts; i++)
@@ -243,15 +256,15 @@ struct tgi_mma_slices {
         const int is_last = chunk + 1 == chunk_count;
         if (chunk_count > TGI_RUN_CHUNKS && chunk >= 0 &&
             ((chunk + 1) % TGI_RUN_CHUNKS == 0 || is_last))
-            end_run(args, chunk < TGI_RUN_CHUNKS, is_last, sums);
+            end_run(args, team, chunk < TGI_RUN_CHUNKS, is_last, sums);
     }
 
     /* Sums a tile whose first chunks are being copied. */
-    static __device__ __forceinline__ void add_tile(const tgi_mma_slices_args &args, stream &left,
-                                                    int row, int col, sums_of_warp &sums,
-                                                    uint32_t shared)
+    static __device__ __forceinline__ void add_tile(const tgi_mma_slices_args &args,
+                                                    const teams &team, stream &left, int row,
+                                                    int col, sums_of_warp &sums, uint32_t shared)
     {
-        const int chunk_count = count_chunks(args);
+        const int chunk_count = count_chunks(args) / team.count; /* without a rest */
         const uint32_t a_place = operand_a::find_fragment(row);
         const uint32_t b_place = a_bytes + operand_b::find_fragment(col);
         const uint32_t last_stage = shared + (Stages - 1) * stage_bytes;
@@ -267,21 +280,21 @@ struct tgi_mma_slices {
             tgi_copy_async_wait<Stages - 2>();
             /* Without this barrier a warp would read what others have yet to copy, and copy to
              * where others still read the chunk before, or sums of the tile before. */
-            __syncthreads();
+            team.wait();
             left.copy_next(write);
             write = write == last_stage ? shared : write + stage_bytes;
             if (is_added_late)
-                end_chunk(args, chunk - 1, chunk_count, part, sums);
+                end_chunk(args, team, chunk - 1, chunk_count, part, sums);
             form_chunk(args.first_product, stage + a_place, stage + b_place, part);
             stage = stage == last_stage ? shared : stage + stage_bytes;
             if (!is_added_late)
-                end_chunk(args, chunk, chunk_count, part, sums);
+                end_chunk(args, team, chunk, chunk_count, part, sums);
         }
         if (is_added_late)
-            end_chunk(args, chunk_count - 1, chunk_count, part, sums);
+            end_chunk(args, team, chunk_count - 1, chunk_count, part, sums);
         /* Without this barrier copies of the next tile would overwrite what slower warps still
          * read. */
-        __syncthreads();
+        team.wait();
     }
 
     /* Stores the warp's sums. Those of a tile in doubt are repaired in shared memory, 16 rows at a
@@ -322,10 +335,12 @@ struct tgi_mma_slices {
     /* Forms the block's tiles one after another. The first chunks of a tile are copied while the
      * sums of the tile before leave through the last stage. */
     static __device__ __forceinline__ void multiply(const tgi_mma_slices_args &args,
-                                                    uint32_t shared)
+                                                    uint32_t block_shared)
     {
         const tgi_block_schedule<Rows, Cols> schedule(args.gemm);
-        const int warp = tgi_thread() / 32;
+        const teams team;
+        const uint32_t shared = block_shared + team.own * (Stages * stage_bytes);
+        const int warp = teams::own_thread() / 32;
         const int row = warp / (Cols / Warp_cols) * Warp_rows;
         const int col = warp % (Cols / Warp_cols) * Warp_cols;
         sums_of_warp sums;
@@ -333,16 +348,20 @@ struct tgi_mma_slices {
 #pragma unroll 1
         for (;; before = unit, unit = schedule.next(unit)) {
             const int has_unit = unit < schedule.end();
-            stream left(args, schedule.tile(has_unit ? unit : before), has_unit);
+            stream left(args, team, schedule.tile(has_unit ? unit : before), has_unit);
 #pragma unroll 1
             for (int i = 0; i < Stages - 1; i++)
                 left.copy_next(shared + i * stage_bytes);
-            if (unit != schedule.begin())
+            if (unit != schedule.begin() && team.own == 0)
                 store(args, schedule.tile(before), row, col, sums,
                       shared + (Stages - 1) * stage_bytes);
             if (!has_unit)
                 break;
-            add_tile(args, left, row, col, sums, shared);
+            add_tile(args, team, left, row, col, sums, shared);
+            if constexpr (teams_most > 1)
+                if (team.count > 1)
+                    team.add(reinterpret_cast<float(&)[row_parts * 8 * col_parts]>(sums), shared,
+                             Stages * stage_bytes);
         }
         tgi_copy_async_wait<0>();
     }

@@ -15,6 +15,9 @@
 #define TGI_MMA_SLICES_SHARED_BYTES(rows, cols, room, stages)                                      \
     ((room)*TGI_CHUNK_BYTES * ((rows) + (cols)) * (stages))
 
+/* The most teams of a block (mma_teams.cuh). Slices of FP16 leave a team too little to multiply. */
+#define TGI_MMA_SLICES_TEAMS(room) ((room) > 2 ? 2 : 1)
+
 /* Blocks that share a multiprocessor's registers. The sums of a chunk are formed apart. */
 #define TGI_MMA_SLICES_BLOCKS(sums, threads) TGI_MMA_BLOCKS_PER_SM(2 * (sums), threads)
 

@@ -10,7 +10,9 @@
 #define TGI_MMA_SLICES(name, type, room, rows, cols, depth, thread_rows, thread_cols, stages,      \
                        threads)                                                                    \
     extern "C" __global__ void __launch_bounds__(                                                  \
-        threads, TGI_MMA_SLICES_BLOCKS((thread_rows) * (thread_cols), threads))                    \
+        TGI_MMA_SLICES_TEAMS(room) * (threads),                                                    \
+        TGI_MMA_SLICES_BLOCKS((thread_rows) * (thread_cols),                                       \
+                              TGI_MMA_SLICES_TEAMS(room) * (threads)))                             \
         name(const __grid_constant__ tgi_mma_slices_args args)                                     \
     {                                                                                              \
         extern __shared__ __align__(1024) char shared[];                                           \

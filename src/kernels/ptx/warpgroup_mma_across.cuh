@@ -24,7 +24,13 @@
 
 TGI_WGMMA_ACROSS(64, 32, "%32, %33, %34, %35", "%36", "%37")
 TGI_WGMMA_ACROSS(128, 64, "%64, %65, %66, %67", "%68", "%69")
+TGI_WGMMA_ACROSS(192, 96, "%96, %97, %98, %99", "%100", "%101")
 TGI_WGMMA_ACROSS(256, 128, "%128, %129, %130, %131", "%132", "%133")
 #undef TGI_WGMMA_ACROSS
+
+/* Scores of steps of 96 keys. */
+#define TGI_SUMS_48(i) TGI_SUMS_40(i), TGI_SUMS_8(i + 40)
+#define TGI_NAMES_48 TGI_NAMES_40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+TGI_WGMMA_OF_TYPE(96, 48, "%48", "%49", "%50", "%51", "%52")
 
 #endif

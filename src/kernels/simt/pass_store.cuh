@@ -6,21 +6,25 @@
 #define TGI_SIMT_STORE_CUH
 
 #include "kernels/copy/tile_copy.cuh"
-#include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/epilogue/row_epilogue.cuh"
 
 /* A store that is called, not inlined, is one function for all kernels of a row, which halves the
- * PTX. On Hopper, where the passes of the store are unrolled, only the elements' store is called: a
- * call in the way of every product may give sums other registers, of which two meet in one bank.
- * Before Hopper, with cp.async, calls make the image larger. */
+ * PTX. On Hopper, where the passes of the store are unrolled, only the store of the epilogue is
+ * called: a call in the way of every product may give sums other registers, of which two meet in
+ * one bank. Before Hopper, with cp.async, calls make the image larger. Two rows of four columns at
+ * once spill registers there. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TGI_STORE_SUMS __forceinline__
-#define TGI_STORE_ELEMENTS __noinline__
+#define TGI_STORE_TERMS __noinline__
+#define TGI_TERMS_ROWS 2
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
 #define TGI_STORE_SUMS __forceinline__
-#define TGI_STORE_ELEMENTS __forceinline__
+#define TGI_STORE_TERMS __forceinline__
+#define TGI_TERMS_ROWS 1
 #else
 #define TGI_STORE_SUMS __noinline__
-#define TGI_STORE_ELEMENTS __noinline__
+#define TGI_STORE_TERMS __noinline__
+#define TGI_TERMS_ROWS 1
 #endif
 
 /* Returns the word of sum (row, col) in a tile `Cols` wide. Groups of four columns are permuted by
@@ -81,60 +85,58 @@ static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int
     }
 }
 
-/* The places of a thread's next elements of a pass. row_skip, col_skip, row_count, col_count: which
- * rows and columns of the tile are to be stored. */
-template <int Cols, int RowRun, int RowStep, int Threads> struct tgi_pass_places {
-    int first, row_skip, col_skip, row_count, col_count;
-
-    __device__ __forceinline__ int find_pass_row(int i) const
-    {
-        return (first + i * Threads) / Cols;
+/* Stores the sums of a pass through the epilogue, Vector columns of a row at once. */
+template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads, int Vector>
+static __device__ TGI_STORE_TERMS void store_columns(uint32_t address, const tgi_gemm_args &args,
+                                                     int64_t batch, int64_t row_0, int64_t col_0,
+                                                     int row_skip, int col_skip)
+{
+    constexpr int lanes = Cols / Vector, step = Threads / lanes,
+                  most = Vector == 4 ? TGI_TERMS_ROWS : 4;
+    constexpr int at_once = most * step <= RowRun ? most : RowRun / step;
+    static_assert(Rows % (at_once * step) == 0 && RowRun % (at_once * step) == 0, "equal rows");
+    const int col = threadIdx.x % lanes * Vector, thread_row = threadIdx.x / lanes;
+    const int row_count = tgi_clamp_count(args.problem.m - row_0, RowStep * Rows);
+    const float *sums = static_cast<const float *>(__cvta_shared_to_generic(address));
+    if (col < col_skip || col >= args.problem.n - col_0)
+        return;
+    typedef tgi_row_epilogue<TG_TYPE_FP32, Vector, at_once, step> row_epilogue;
+    const row_epilogue epilogue(args, batch, row_0, col_0 + col);
+#pragma unroll 1
+    for (int first = 0; first < Rows; first += at_once * step) {
+        const int place = first / RowRun * RowStep + first % RowRun + thread_row;
+        typename row_epilogue::piece c[at_once] = {};
+        float sum[at_once][Vector];
+        epilogue.read_c(args, place, row_skip - place, row_count - place, c);
+#pragma unroll
+        for (int i = 0; i < at_once; i++)
+#pragma unroll
+            for (int slice = 0; slice < Slices; slice++) {
+                typedef tgi_row_piece<float, Vector> piece;
+                const piece more = *reinterpret_cast<const piece *>(
+                    sums + slice * Rows * Cols +
+                    find_word<Cols>(first + thread_row + i * step, col));
+#pragma unroll
+                for (int j = 0; j < Vector; j++)
+                    sum[i][j] = slice ? sum[i][j] + more.element[j] : more.element[j];
+            }
+        epilogue.finish(args, place, row_skip - place, row_count - place, c, sum);
     }
-
-    __device__ __forceinline__ int row(int i) const
-    {
-        return find_pass_row(i) / RowRun * RowStep + find_pass_row(i) % RowRun;
-    }
-
-    __device__ __forceinline__ int col(int i) const
-    {
-        return (first + i % (Threads < Cols ? Cols / Threads : 1) * Threads) % Cols;
-    }
-
-    __device__ __forceinline__ int is_inside(int i) const
-    {
-        return row(i) >= row_skip && row(i) < row_count && col(i) >= col_skip && col(i) < col_count;
-    }
-};
+}
 
 /* Stores the sums of a pass through the epilogue, or with gaps between columns. row_0, col_0: where
  * the first row of the pass and column 0 of the tile lie in D. */
 template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads>
-static __device__ TGI_STORE_ELEMENTS void
-store_elements(uint32_t address, const tgi_gemm_args &args, int64_t batch, int64_t row_0,
-               int64_t col_0, int row_skip, int col_skip)
+static __device__ __forceinline__ void store_terms(uint32_t address, const tgi_gemm_args &args,
+                                                   int64_t batch, int64_t row_0, int64_t col_0,
+                                                   int row_skip, int col_skip)
 {
-    constexpr int at_once = Rows * Cols / Threads % 8 == 0 ? 8 : 4;
-    const float *sums = static_cast<const float *>(__cvta_shared_to_generic(address));
-    tgi_pass_places<Cols, RowRun, RowStep, Threads> places = {
-        0, row_skip, col_skip, tgi_clamp_count(args.problem.m - row_0, RowStep * Rows),
-        tgi_clamp_count(args.problem.n - col_0, Cols)};
-    static_assert(Threads % Cols == 0 || Cols % Threads == 0, "columns repeat");
-#pragma unroll 1
-    for (places.first = threadIdx.x; places.first < Rows * Cols;
-         places.first += at_once * Threads) {
-        float sum[at_once];
-#pragma unroll
-        for (int i = 0; i < at_once; i++) {
-            const float *const word =
-                sums + find_word<Cols>(places.find_pass_row(i), places.col(i));
-            sum[i] = *word;
-#pragma unroll
-            for (int slice = 1; slice < Slices; slice++)
-                sum[i] += word[slice * Rows * Cols];
-        }
-        tgi_finish_elements(args, batch, row_0, col_0, places, sum);
-    }
+    if (tgi_row_epilogue<TG_TYPE_FP32, 4, 1, 1>::has_pieces(args))
+        store_columns<Rows, Cols, RowRun, RowStep, Slices, Threads, 4>(address, args, batch, row_0,
+                                                                       col_0, row_skip, col_skip);
+    else
+        store_columns<Rows, Cols, RowRun, RowStep, Slices, Threads, 1>(address, args, batch, row_0,
+                                                                       col_0, row_skip, col_skip);
 }
 
 #endif

@@ -254,7 +254,7 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
         int64_t first = tile.row + pass * run;
         int row_skip = tile.row_skip - pass * run;
         if (!is_sum) {
-            store_elements<rows, Cols, run, step, Shape::slices, Threads>(
+            store_terms<rows, Cols, run, step, Shape::slices, Threads>(
                 tgi_shared_address(sums), args, tile.batch, first, tile.col, row_skip,
                 tile.col_skip);
             continue;

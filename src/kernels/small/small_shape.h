@@ -13,18 +13,20 @@
 /* On matrix instructions each warp has its sums there, in rows padded to lie in other banks. */
 #define TGI_SMALL_MMA_SHARED_BYTES(rows, cols, threads) ((threads) / 32 * (rows) * ((cols) + 8) * 4)
 
-/* Wide tiles hold lines of A and B, then their sums, padded alike. So many
- * blocks share a multiprocessor. */
-#define TGI_SMALL_WIDE_LINE_BYTES(side, depth, elem_bytes)                                         \
-    (2 * (side) * ((depth) * (elem_bytes) + 16))
-#define TGI_SMALL_WIDE_SUM_BYTES(side) ((side) * ((side) + 8) * 4)
-#define TGI_SMALL_WIDE_SHARED_BYTES(side, depth, elem_bytes)                                       \
-    (TGI_SMALL_WIDE_LINE_BYTES(side, depth, elem_bytes) > TGI_SMALL_WIDE_SUM_BYTES(side)           \
-         ? TGI_SMALL_WIDE_LINE_BYTES(side, depth, elem_bytes)                                      \
-         : TGI_SMALL_WIDE_SUM_BYTES(side))
-#define TGI_SMALL_WIDE_BLOCKS 4
-#define TGI_SMALL_WIDE_COPY 32 /* most k whose lines a block requests at once */
-#define TGI_SMALL_SIDE_MOST 32 /* rows of the largest tile that is not wide */
+/* Wide tiles hold padded lines of A and B, then their sums, padded too. So many blocks share a
+ * multiprocessor. */
+#define TGI_SMALL_WIDE_PAD_BYTES(elem_bytes) ((elem_bytes) == 8 ? 32 : 16)
+#define TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, elem_bytes)                                   \
+    (2 * ((rows) + (cols)) * ((depth) * (elem_bytes) + TGI_SMALL_WIDE_PAD_BYTES(elem_bytes)))
+#define TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes)                                           \
+    ((rows) * ((cols) + 8) * ((elem_bytes) == 8 ? 8 : 4))
+#define TGI_SMALL_WIDE_SHARED_BYTES(rows, cols, depth, elem_bytes)                                 \
+    (TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, elem_bytes) >                                    \
+             TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes)                                      \
+         ? TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, elem_bytes)                                \
+         : TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes))
+#define TGI_SMALL_WIDE_BLOCKS(sums, threads, elem_bytes)                                           \
+    (((elem_bytes) == 8 ? 768 : (sums) >= 32 ? 512 : 1024) / (threads))
 
 /* The functions without stages: threads of a block, rows of D that a thread has, and steps of k
  * whose loads are under way at once. */

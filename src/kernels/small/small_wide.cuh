@@ -1,27 +1,20 @@
 /*
- * Family small in tiles that are large beside k: by matrix instructions of 16-bit types, or by
- * multiply-adds of FP32. The threads of a block copy lines of A and B to shared memory element by
- * element, in runs along k or across it, as the lines lie, so that no operand needs to be aligned
- * or repacked. D goes through shared memory, so that a warp stores neighbouring columns. Blocks
- * that share a multiprocessor hide each other's waits.
+ * Family small in tiles that are large beside k: by matrix instructions of FP64 and of 16-bit
+ * types, or by multiply-adds of FP32. The threads of a block copy lines of A and B to shared memory
+ * element by element, in runs along k or across it, as the lines lie, so that no operand needs to
+ * be aligned or repacked. A thread requests its elements of a stage before the products of the one
+ * ahead. D goes through shared memory, so that a warp stores neighbouring columns. Blocks that
+ * share a multiprocessor hide each other's waits.
  */
 #ifndef TGI_SMALL_WIDE_CUH
 #define TGI_SMALL_WIDE_CUH
 
 #include "kernels/copy/tile_copy.cuh"
-#include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/epilogue/row_epilogue.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 #include "kernels/small/small_shape.h"
-
-/* An element of A or B in memory. */
-template <tg_type Type> struct tgi_small_element {
-    typedef uint16_t type;
-};
-template <> struct tgi_small_element<TG_TYPE_FP32> {
-    typedef float type;
-};
 
 /* Lines of A or B in global memory, of which the first line_count exist. */
 template <typename T> struct tgi_small_lines {
@@ -30,74 +23,76 @@ template <typename T> struct tgi_small_lines {
     int line_count, along_k;
 };
 
-/* Side: rows and columns of the block's tile. Depth: k of a stage. */
-template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide {
-    typedef typename tgi_small_element<Type>::type elem;
-    /* A line is padded by 16 bytes, so that neighbouring lines lie in other banks. */
-    static constexpr int pitch = Depth + 16 / static_cast<int>(sizeof(elem));
-    static constexpr int sum_pitch = Side + 8;
-    static constexpr int warp_cols = Side / 32;
-    static_assert(Threads / 32 == Side / 16 * warp_cols, "a warp forms 16 x 32, a thread 16 sums");
+/* Rows x Cols: the block's tile. Depth: k of a stage. Row_sums x Col_sums: a thread's sums of FP32,
+ * which it multiplies; those of matrix instructions are 4 x 4. */
+template <tg_type Type, int Rows, int Cols, int Depth, int Row_sums, int Col_sums, int Threads>
+struct tgi_small_wide {
+    typedef typename tgi_element_of<Type>::type elem;
+    typedef typename tgi_element_of<Type>::sum sum;
+    /* A line is padded, so that neighbouring lines lie in other banks. */
+    static constexpr int pitch =
+        Depth + TGI_SMALL_WIDE_PAD_BYTES(sizeof(elem)) / static_cast<int>(sizeof(elem));
+    static constexpr int sum_pitch = Cols + 8;
+    static constexpr int is_fma = Type == TG_TYPE_FP32, is_narrow_type = sizeof(elem) == 2;
+    static constexpr int warp_cols = is_fma ? 1 : Cols / 32;
+    static constexpr int sum_rows = is_fma ? Row_sums : 4, sum_cols = is_fma ? Col_sums : 4;
+    static constexpr int row_step = Rows / Row_sums, col_step = Cols / Col_sums;
+    static_assert(is_fma ? Threads == row_step * col_step : Threads / 32 == Rows / 16 * warp_cols,
+                  "a warp forms 16 x 32 on matrix instructions");
 
-    /* A thread's elements of a stage of A or B: every `step`-th line of one k, or k of one line, of
-     * which those before `end` exist. The others are zeros. */
-    struct share {
+    /* A thread's elements of each stage of A or B with Lines lines: every `step`-th line of one k,
+     * or k of one line. */
+    template <int Lines> struct share {
+        static constexpr int count = Lines * Depth / Threads;
         const elem *from;
-        elem *to;
-        int64_t move;
-        int shared_move, place, step, end;
+        int64_t move, next;
+        int place, shared_move, step, along_k, k, end;
+        elem element[count];
 
-        /* The stage has k_count of k, and zeros up to 1 << k_bits. */
-        __device__ __forceinline__ share(elem *shared, const tgi_small_lines<elem> &lines,
-                                         int k_count, int k_bits)
+        __device__ __forceinline__ share(const tgi_small_lines<elem> &lines)
         {
-            const int thread = tgi_thread(), is_along = lines.along_k;
-            const int k = is_along ? thread & ((1 << k_bits) - 1) : thread / Side;
-            const int line = is_along ? thread >> k_bits : thread % Side;
-            const int is_inside = is_along ? k < k_count : line < lines.line_count;
-            step = is_along ? Threads >> k_bits : Threads / Side;
-            end = is_inside ? is_along ? lines.line_count : k_count : 0;
-            place = is_along ? line : k;
-            move = step * (is_along ? lines.line_stride : lines.k_stride);
-            shared_move = is_along ? step * pitch : step;
+            const int thread = tgi_thread();
+            along_k = lines.along_k;
+            k = along_k ? thread % Depth : thread / Lines;
+            const int line = along_k ? thread / Depth : thread % Lines;
+            step = along_k ? Threads / Depth : Threads / Lines;
+            end = lines.line_count - line;
+            move = step * (along_k ? lines.line_stride : lines.k_stride);
+            next = Depth * lines.k_stride;
+            shared_move = along_k ? step * pitch : step;
             from = lines.data + line * lines.line_stride + k * lines.k_stride;
-            to = shared + line * pitch + k;
+            place = line * pitch + k;
         }
 
-        template <int Count> __device__ __forceinline__ void load(elem (&element)[Count])
+        /* Requests the elements of the next stage, which has `left` of k. Others are zeros. */
+        __device__ __forceinline__ void load(int64_t left)
         {
+            const int k_end = tgi_clamp_count(left, Depth) - k;
+            const int limit = along_k ? k_end > 0 ? end : 0 : end > 0 ? k_end : 0;
+            const elem *place_from = from;
 #pragma unroll
-            for (int i = 0; i < Count; i++) {
-                element[i] = place < end ? *from : elem(0);
-                place += step;
-                from += move;
+            for (int i = 0; i < count; i++) {
+                element[i] = i * step < limit ? *place_from : elem(0);
+                place_from += move;
             }
+            from += next;
         }
 
-        template <int Count> __device__ __forceinline__ void keep(const elem (&element)[Count])
+        __device__ __forceinline__ void keep(elem *shared) const
         {
+            elem *to = shared + place;
 #pragma unroll
-            for (int i = 0; i < Count; i++) {
+            for (int i = 0; i < count; i++) {
                 *to = element[i];
                 to += shared_move;
             }
         }
     };
 
-    /* Copies Count elements of each thread, all of which are under way at once. */
-    template <int Count> static __device__ __forceinline__ void copy(share &a, share &b)
-    {
-        elem a_element[Count], b_element[Count];
-        a.load(a_element);
-        b.load(b_element);
-        a.keep(a_element);
-        b.keep(b_element);
-    }
-
     /* Adds the products of `count` of k, and of zeros up to a multiple of 16, to the warp's
      * sums. */
-    static __device__ __forceinline__ void multiply_warp(const elem *a, const elem *b, int count,
-                                                         float (&sums)[4][4])
+    static __device__ __forceinline__ void multiply_warp(const uint16_t *a, const uint16_t *b,
+                                                         int count, float (&sums)[4][4])
     {
         const int lane = tgi_thread() % 32, warp = tgi_thread() / 32;
         const int row = warp / warp_cols * 16 + lane % 16;
@@ -119,24 +114,42 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
         }
     }
 
-    /* Adds the same products by multiply-adds: a thread has every 16th row and column. */
-    static __device__ __forceinline__ void multiply_thread(const elem *a, const elem *b, int count,
-                                                           float (&sums)[4][4])
+    /* Adds the same products of FP64, with zeros up to a multiple of 4. */
+    static __device__ __forceinline__ void multiply_warp(const double *a, const double *b,
+                                                         int count, double (&sums)[4][4])
     {
-        a += tgi_thread() / 16 * pitch;
-        b += tgi_thread() % 16 * pitch;
-#pragma unroll 1
+        const int lane = tgi_thread() % 32, warp = tgi_thread() / 32;
+        a += (warp / warp_cols * 16 + lane / 4) * pitch + lane % 4;
+        b += (warp % warp_cols * 32 + lane / 4) * pitch + lane % 4;
+#pragma unroll 2
         for (int k = 0; k < count; k += 4) {
-            float4 rows[4], cols[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                rows[i] = *reinterpret_cast<const float4 *>(a + 16 * i * pitch + k);
-                cols[i] = *reinterpret_cast<const float4 *>(b + 16 * i * pitch + k);
-            }
+            const double part[2] = {a[k], a[8 * pitch + k]};
 #pragma unroll
             for (int i = 0; i < 4; i++)
+                tgi_multiply_fp64_16x8x4(sums[i], part, b[8 * i * pitch + k]);
+        }
+    }
+
+    /* Adds the same products by multiply-adds: a thread has rows row_step and columns col_step
+     * apart. */
+    static __device__ __forceinline__ void
+    multiply_thread(const float *a, const float *b, int count, float (&sums)[Row_sums][Col_sums])
+    {
+        a += tgi_thread() / col_step * pitch;
+        b += tgi_thread() % col_step * pitch;
+#pragma unroll 1
+        for (int k = 0; k < count; k += 4) {
+            float4 rows[Row_sums], cols[Col_sums];
 #pragma unroll
-                for (int j = 0; j < 4; j++) {
+            for (int i = 0; i < Row_sums; i++)
+                rows[i] = *reinterpret_cast<const float4 *>(a + row_step * i * pitch + k);
+#pragma unroll
+            for (int j = 0; j < Col_sums; j++)
+                cols[j] = *reinterpret_cast<const float4 *>(b + col_step * j * pitch + k);
+#pragma unroll
+            for (int i = 0; i < Row_sums; i++)
+#pragma unroll
+                for (int j = 0; j < Col_sums; j++) {
                     sums[i][j] = fmaf(rows[i].x, cols[j].x, sums[i][j]);
                     sums[i][j] = fmaf(rows[i].y, cols[j].y, sums[i][j]);
                     sums[i][j] = fmaf(rows[i].z, cols[j].z, sums[i][j]);
@@ -146,74 +159,75 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
     }
 
     /* Puts the thread's sums where store() finds them. */
-    static __device__ __forceinline__ void keep_sums(float *shared, const float (&sums)[4][4])
+    static __device__ __forceinline__ void keep_sums(sum *shared,
+                                                     const sum (&sums)[sum_rows][sum_cols])
     {
         const int lane = tgi_thread() % 32, warp = tgi_thread() / 32;
-        float *own = shared + (warp / warp_cols * 16 + lane / 4) * sum_pitch +
-                     warp % warp_cols * 32 + lane % 4 * 2;
-        if constexpr (Type == TG_TYPE_FP32)
-            own = shared + tgi_thread() / 16 * sum_pitch + tgi_thread() % 16;
+        sum *own = is_fma ? shared + tgi_thread() / col_step * sum_pitch + tgi_thread() % col_step
+                          : shared + (warp / warp_cols * 16 + lane / 4) * sum_pitch +
+                                warp % warp_cols * 32 + lane % 4 * 2;
 #pragma unroll
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < sum_rows; i++)
 #pragma unroll
-            for (int j = 0; j < 4; j++)
-                if constexpr (Type == TG_TYPE_FP32)
-                    own[16 * i * sum_pitch + 16 * j] = sums[i][j];
-                else
-                    own[j / 2 * 8 * sum_pitch + 8 * i + j % 2] = sums[i][j];
+            for (int j = 0; j < sum_cols; j++)
+                own[is_fma ? row_step * i * sum_pitch + col_step * j
+                           : j / 2 * 8 * sum_pitch + 8 * i + j % 2] = sums[i][j];
     }
 
     /* Adds the tile's part of k to the warp's sums. */
     static __device__ __forceinline__ void add_stages(const tgi_gemm_args &args,
                                                       const tgi_block_tile &tile, elem *shared,
-                                                      float (&sums)[4][4])
+                                                      sum (&sums)[sum_rows][sum_cols])
     {
         const tgi_problem &p = args.problem;
         const int64_t first = tgi_find_first_k(args, tile.k_part);
         tgi_small_lines<elem> a = {tgi_find_a<elem>(args, tile, first), p.a.row, p.a.col,
-                                   tgi_clamp_count(p.m - tile.row, Side), args.a_along_k};
+                                   tgi_clamp_count(p.m - tile.row, Rows), args.a_along_k};
         tgi_small_lines<elem> b = {tgi_find_b<elem>(args, tile, first), p.b.col, p.b.row,
-                                   tgi_clamp_count(p.n - tile.col, Side), args.b_along_k};
-        elem *b_shared = shared + Side * pitch;
+                                   tgi_clamp_count(p.n - tile.col, Cols), args.b_along_k};
+        constexpr int stage_elems = (Rows + Cols) * pitch;
+        share<Rows> a_share(a);
+        share<Cols> b_share(b);
+        int64_t left = tgi_count_k(args, first);
+        elem *stage = shared;
+        a_share.load(left);
+        b_share.load(left);
 #pragma unroll 1
-        for (int64_t left = tgi_count_k(args, first); left > 0; left -= Depth) {
-            const int count = tgi_clamp_count(left, Depth);
-            const int k_bits = count > 32 ? 6 : count > 16 ? 5 : 4;
-            share a_share(shared, a, count, k_bits), b_share(b_shared, b, count, k_bits);
-            if (k_bits == 4)
-                copy<Side * 16 / Threads>(a_share, b_share);
-            else
-#pragma unroll 1
-                for (int i = 0; i < 1 << k_bits; i += TGI_SMALL_WIDE_COPY)
-                    copy<Side * TGI_SMALL_WIDE_COPY / Threads>(a_share, b_share);
-            /* Without this barrier lines would be multiplied that others have not copied yet. */
+        for (; left > 0; left -= Depth) {
+            a_share.keep(stage);
+            b_share.keep(stage + Rows * pitch);
+            /* Without this barrier lines would be multiplied that others have not put yet. Those of
+             * the stage before the last one are no longer read. */
             __syncthreads();
-            if constexpr (Type == TG_TYPE_FP32)
-                multiply_thread(shared, b_shared, count, sums);
+            if (left > Depth) {
+                a_share.load(left - Depth);
+                b_share.load(left - Depth);
+            }
+            if constexpr (is_fma)
+                multiply_thread(stage, stage + Rows * pitch, tgi_clamp_count(left, Depth), sums);
             else
-                multiply_warp(shared, b_shared, count, sums);
-            /* Without this barrier lines would be overwritten that others have yet to multiply. */
-            __syncthreads();
-            a.data += Depth * a.k_stride;
-            b.data += Depth * b.k_stride;
+                multiply_warp(stage, stage + Rows * pitch, tgi_clamp_count(left, Depth), sums);
+            stage = stage == shared ? shared + stage_elems : shared;
         }
+        /* Without this barrier sums would overwrite lines that others have yet to multiply. */
+        __syncthreads();
     }
 
-    static __device__ __forceinline__ void write_sum(float *to, float sum)
+    static __device__ __forceinline__ void write_sum(sum *to, sum value)
     {
-        *to = sum;
+        *to = value;
     }
 
-    static __device__ __forceinline__ void write_sum(uint16_t *to, float sum)
+    static __device__ __forceinline__ void write_sum(uint16_t *to, float value)
     {
-        *to = Type == TG_TYPE_BF16 ? tgi_encode_bf16(sum) : tgi_encode_fp16(sum);
+        *to = Type == TG_TYPE_BF16 ? tgi_encode_bf16(value) : tgi_encode_fp16(value);
     }
 
     /* Writes the thread's sums of a column, `move` elements apart. */
     template <typename T>
-    static __device__ __forceinline__ void write(T *to, int64_t move, const float *sums, int count)
+    static __device__ __forceinline__ void write(T *to, int64_t move, const sum *sums, int count)
     {
-        constexpr int step = Threads / Side;
+        constexpr int step = Threads / Cols;
 #pragma unroll 1
         for (int row = 0; row < count; row += 4 * step) {
 #pragma unroll
@@ -226,30 +240,21 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
         }
     }
 
-    /* Returns 1 if pairs of neighbouring columns of D are words. */
-    static __device__ __forceinline__ int has_pairs(const tgi_gemm_args &args)
-    {
-        const tgi_layout &d = args.problem.d;
-        return Type != TG_TYPE_FP32 && d.col == 1 &&
-               (reinterpret_cast<uintptr_t>(args.d) % 4 | (d.row | d.batch | args.problem.n) % 2) ==
-                   0;
-    }
-
     /* Writes the tile by pairs of columns: half as many reads and writes. */
     static __device__ __forceinline__ void
     write_pairs(const tgi_gemm_args &args, const tgi_block_tile &tile, const float *sums)
     {
-        constexpr int across = Side / 2, step = Threads / across;
+        constexpr int across = Cols / 2, step = Threads / across;
         const tgi_problem &p = args.problem;
         const int col = tgi_thread() % across * 2, first = tgi_thread() / across;
-        const int rows = tgi_clamp_count(p.m - tile.row, Side);
+        const int rows = tgi_clamp_count(p.m - tile.row, Rows);
         if (col >= p.n - tile.col)
             return;
         uint16_t *to = static_cast<uint16_t *>(args.d) +
                        tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
         sums += first * sum_pitch + col;
 #pragma unroll
-        for (int row = 0; row < Side; row += step) {
+        for (int row = 0; row < Rows; row += step) {
             if (row + first < rows) {
                 const float2 pair = *reinterpret_cast<const float2 *>(sums + row * sum_pitch);
                 *reinterpret_cast<uint32_t *>(to) = tgi_encode_pair(Type, pair.x, pair.y);
@@ -258,21 +263,68 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
         }
     }
 
-    static __device__ __forceinline__ void store(const tgi_gemm_args &args,
-                                                 const tgi_block_tile &tile, const float *shared)
+    /* Stores the tile through the epilogue to a D of the operands' type, Width columns of a row at
+     * once. */
+    template <int Width>
+    static __device__ __forceinline__ void finish(const tgi_gemm_args &args,
+                                                  const tgi_block_tile &tile, const sum *sums)
     {
-        constexpr int step = Threads / Side, at_once = 8;
+        constexpr int across = Cols / Width, step = Threads / across, at_once = 4;
         const tgi_problem &p = args.problem;
-        const int col = tgi_thread() % Side, first = tgi_thread() / Side;
-        const int rows = tgi_clamp_count(p.m - tile.row, Side);
-        const float *sums = shared + first * sum_pitch + col;
-        const int is_whole = args.k_part_count == 1;
-        const int is_narrow =
-            Type != TG_TYPE_FP32 && is_whole && args.is_sum_alone && p.d_type == Type;
-        if (is_narrow && has_pairs(args)) {
-            write_pairs(args, tile, shared);
+        const int col = tgi_thread() % across * Width;
+        const int rows = tgi_clamp_count(p.m - tile.row, Rows);
+        if (col >= p.n - tile.col)
             return;
+        typedef tgi_row_epilogue<Type, Width, at_once, step> row_epilogue;
+        const row_epilogue epilogue(args, tile.batch, tile.row, tile.col + col);
+#pragma unroll 1
+        for (int row = tgi_thread() / across; row < rows; row += at_once * step) {
+            typename row_epilogue::piece c[at_once] = {};
+            sum value[at_once][Width];
+            epilogue.read_c(args, row, 0, rows - row, c);
+#pragma unroll
+            for (int i = 0; i < at_once; i++) {
+                const tgi_row_piece<sum, Width> piece =
+                    *reinterpret_cast<const tgi_row_piece<sum, Width> *>(
+                        sums + (row + i * step) * sum_pitch + col);
+#pragma unroll
+                for (int j = 0; j < Width; j++)
+                    value[i][j] = piece.element[j];
+            }
+            epilogue.finish(args, row, 0, rows - row, c, value);
         }
+    }
+
+    /* Stores the tile through the epilogue element by element, to a D of any type. */
+    static __device__ __forceinline__ void
+    finish_elements(const tgi_gemm_args &args, const tgi_block_tile &tile, const sum *sums)
+    {
+        constexpr int step = Threads / Cols, at_once = 4;
+        const int col = tgi_thread() % Cols;
+        const int rows = tgi_clamp_count(args.problem.m - tile.row, Rows);
+        if (col >= args.problem.n - tile.col)
+            return;
+#pragma unroll 1
+        for (int row = tgi_thread() / Cols; row < rows; row += at_once * step) {
+            const tgi_column_places places = {row, step, rows};
+            sum value[at_once];
+#pragma unroll
+            for (int i = 0; i < at_once; i++)
+                value[i] = sums[(row + i * step) * sum_pitch + col];
+            tgi_finish_elements(args, tile.batch, tile.row, tile.col + col, places, value);
+        }
+    }
+
+    /* Stores the tile as sums alone, to D or to the workspace. */
+    static __device__ __forceinline__ void store_sums(const tgi_gemm_args &args,
+                                                      const tgi_block_tile &tile, const sum *shared)
+    {
+        constexpr int step = Threads / Cols;
+        const tgi_problem &p = args.problem;
+        const int col = tgi_thread() % Cols, first = tgi_thread() / Cols;
+        const int rows = tgi_clamp_count(p.m - tile.row, Rows) - first;
+        const sum *sums = shared + first * sum_pitch + col;
+        const int is_whole = args.k_part_count == 1;
         if (col >= p.n - tile.col)
             return;
         const int64_t offset = tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
@@ -280,38 +332,53 @@ template <tg_type Type, int Side, int Depth, int Threads> struct tgi_small_wide 
             ((tile.batch * args.k_part_count + tile.k_part) * p.m + tile.row + first) * p.n +
             tile.col + col;
         if (!is_whole || args.is_plain)
-            write(is_whole ? static_cast<float *>(args.d) + offset
-                           : static_cast<float *>(args.workspace) + place,
-                  step * (is_whole ? p.d.row : p.n), sums, rows - first);
-        else if (is_narrow)
-            write(static_cast<uint16_t *>(args.d) + offset, step * p.d.row, sums, rows - first);
+            write(is_whole ? static_cast<sum *>(args.d) + offset
+                           : static_cast<sum *>(args.workspace) + place,
+                  step * (is_whole ? p.d.row : p.n), sums, rows);
         else
-#pragma unroll 1
-            for (int row = first; row < rows; row += at_once * step) {
-                const tgi_column_places places = {row, step, rows};
-                float sum[at_once];
-#pragma unroll
-                for (int i = 0; i < at_once; i++)
-                    sum[i] = sums[(row - first + i * step) * sum_pitch];
-                tgi_finish_elements(args, tile.batch, tile.row, tile.col + col, places, sum);
+            write(static_cast<uint16_t *>(args.d) + offset, step * p.d.row, sums, rows);
+    }
+
+    static __device__ __forceinline__ void store(const tgi_gemm_args &args,
+                                                 const tgi_block_tile &tile, const sum *shared)
+    {
+        const int is_own_type = !is_narrow_type || args.problem.d_type == Type;
+        const int is_plain = args.k_part_count > 1 || args.is_plain;
+        const int is_alone = is_plain || (args.is_sum_alone && is_own_type);
+        const int has_pieces = tgi_row_epilogue<Type, 2, 4, 8>::has_pieces(args);
+        if constexpr (is_narrow_type) {
+            if (!is_plain && is_alone && has_pieces) {
+                write_pairs(args, tile, shared);
+                return;
             }
+            if (!is_own_type && !is_alone) {
+                finish_elements(args, tile, shared);
+                return;
+            }
+        }
+        if (is_alone)
+            store_sums(args, tile, shared);
+        else if (Rows == Cols && has_pieces)
+            finish<2>(args, tile, shared);
+        else
+            finish<1>(args, tile, shared);
     }
 
     static __device__ __forceinline__ void multiply_all(const tgi_gemm_args &given, char *shared)
     {
-        const tgi_part_schedule<Side, Side> schedule(given);
+        const tgi_part_schedule<Rows, Cols> schedule(given);
         const unsigned end = schedule.end();
 #pragma unroll 1
         for (unsigned unit = schedule.begin(); unit < end; unit = schedule.next(unit)) {
             const tgi_gemm_args &args = schedule.problem(given, unit);
             const tgi_block_tile tile = schedule.tile(unit);
-            float sums[4][4] = {};
+            sum sums[sum_rows][sum_cols] = {};
             add_stages(args, tile, reinterpret_cast<elem *>(shared), sums);
-            keep_sums(reinterpret_cast<float *>(shared), sums);
+            keep_sums(reinterpret_cast<sum *>(shared), sums);
             /* Without this barrier elements would be stored before the other warps have put
              * their sums. */
             __syncthreads();
-            store(args, tile, reinterpret_cast<const float *>(shared));
+            store(args, tile, reinterpret_cast<const sum *>(shared));
             /* Without this barrier the next unit's lines would overwrite sums not yet stored. */
             __syncthreads();
         }

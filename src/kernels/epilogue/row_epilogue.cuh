@@ -1,0 +1,220 @@
+/*
+ * The epilogue of a thread that keeps to a few neighbouring columns of a tile and takes several
+ * rows at once: one access moves the columns of a row, all reads of the rows come before their
+ * first write, and an activation takes several sums, whose instructions would wait for each other
+ * one by one.
+ */
+#ifndef TGI_ROW_EPILOGUE_CUH
+#define TGI_ROW_EPILOGUE_CUH
+
+#include "kernels/epilogue/element_epilogue.cuh"
+
+/* An element of a matrix or a bias in memory, and the type of its sums. */
+template <tg_type Type> struct tgi_element_of {
+    typedef uint16_t type;
+    typedef float sum;
+};
+template <> struct tgi_element_of<TG_TYPE_FP32> {
+    typedef float type, sum;
+};
+template <> struct tgi_element_of<TG_TYPE_FP64> {
+    typedef double type, sum;
+};
+
+/* Neighbouring elements of a row, as one access moves them. */
+template <typename T, int Width> struct alignas(sizeof(T) * Width) tgi_row_piece {
+    T element[Width];
+};
+
+/* Sums that are activated together. */
+template <typename T> struct tgi_sum_group {
+    static constexpr int count = 4;
+    T value[count];
+};
+
+template <tg_activation Kind, int Is_narrow>
+static __device__ __forceinline__ float tgi_activate_sum(float sum)
+{
+    return Is_narrow ? tgi_activate_narrow(sum, Kind) : tgi_activate_fp32(sum, Kind);
+}
+
+template <tg_activation Kind, int>
+static __device__ __forceinline__ double tgi_activate_sum(double sum)
+{
+    return tgi_activate_fp64(sum, Kind);
+}
+
+template <tg_activation Kind, int Is_narrow, typename T>
+static __device__ __forceinline__ void tgi_activate_group(tgi_sum_group<T> &sums)
+{
+#pragma unroll
+    for (int i = 0; i < tgi_sum_group<T>::count; i++)
+        sums.value[i] = tgi_activate_sum<Kind, Is_narrow>(sums.value[i]);
+}
+
+/* It is called, as tgi_call_activation is. */
+template <typename T, int Is_narrow>
+static __device__ __noinline__ tgi_sum_group<T> tgi_call_activations(tgi_sum_group<T> sums,
+                                                                     tg_activation activation)
+{
+    if (activation == TG_ACTIVATION_GELU_ERF)
+        tgi_activate_group<TG_ACTIVATION_GELU_ERF, Is_narrow>(sums);
+    else if (activation == TG_ACTIVATION_GELU_TANH)
+        tgi_activate_group<TG_ACTIVATION_GELU_TANH, Is_narrow>(sums);
+    else
+        tgi_activate_group<TG_ACTIVATION_SILU, Is_narrow>(sums);
+    return sums;
+}
+
+/* Type: that of D, C and the bias. Width: the thread's columns. Count: rows at once, Step apart. */
+template <tg_type Type, int Width, int Count, int Step> struct tgi_row_epilogue {
+    typedef typename tgi_element_of<Type>::type elem;
+    typedef typename tgi_element_of<Type>::sum sum_type;
+    typedef tgi_sum_group<sum_type> group;
+    typedef tgi_row_piece<elem, Width> piece;
+    static_assert(Width * Count % group::count == 0, "groups of sums are activated together");
+    const elem *c, *row_bias;
+    elem *d;
+    sum_type col_bias[Width];
+
+    static __device__ __forceinline__ int has_pieces(const void *data, const tgi_layout &layout,
+                                                     int64_t cols)
+    {
+        return layout.col == 1 && (layout.row | layout.batch | cols) % Width == 0 &&
+               reinterpret_cast<uintptr_t>(data) % sizeof(piece) == 0;
+    }
+
+    /* Returns 1 if one access can move Width columns of each row of D, and of C if it counts. */
+    static __device__ __forceinline__ int has_pieces(const tgi_gemm_args &args)
+    {
+        const tgi_problem &p = args.problem;
+        return has_pieces(args.d, p.d, p.n) &&
+               (p.epilogue.beta == 0.0 || has_pieces(args.c, p.c, p.n));
+    }
+
+    static __device__ __forceinline__ sum_type decode(elem bits)
+    {
+        if constexpr (sizeof(elem) > 2)
+            return bits;
+        else
+            return Type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits) : tgi_decode_fp16(bits);
+    }
+
+    /* The thread's columns begin at `col`. Rows are counted from `row`. */
+    __device__ __forceinline__ tgi_row_epilogue(const tgi_gemm_args &args, int64_t batch,
+                                                int64_t row, int64_t col)
+    {
+        const tgi_problem &p = args.problem;
+        c = static_cast<const elem *>(args.c) + tgi_offset(p.c, batch, row, col);
+        d = static_cast<elem *>(args.d) + tgi_offset(p.d, batch, row, col);
+        row_bias = static_cast<const elem *>(args.bias) + row;
+#pragma unroll
+        for (int j = 0; j < Width; j++)
+            col_bias[j] = p.epilogue.bias == TG_BIAS_COL
+                              ? decode(static_cast<const elem *>(args.bias)[col + j])
+                              : sum_type(0);
+    }
+
+    static __device__ __forceinline__ sum_type combine(const tgi_epilogue &e, float c, float bias,
+                                                       float sum)
+    {
+        const tgi_terms_fp32 terms = {static_cast<float>(e.alpha), c, bias};
+        return tgi_combine_fp32(&e, &terms, sum);
+    }
+
+    static __device__ __forceinline__ sum_type combine(const tgi_epilogue &e, double c, double bias,
+                                                       double sum)
+    {
+        const tgi_terms_fp64 terms = {e.alpha, c, bias};
+        return tgi_combine_fp64(&e, &terms, sum);
+    }
+
+    static __device__ __forceinline__ void activate(tg_activation activation,
+                                                    sum_type (&sum)[Count][Width])
+    {
+        sum_type *all = sum[0];
+        if (activation == TG_ACTIVATION_RELU) {
+#pragma unroll
+            for (int i = 0; i < Count * Width; i++)
+                all[i] = tgi_limit_sum(all[i]);
+        } else if (activation != TG_ACTIVATION_NONE) {
+#pragma unroll
+            for (int i = 0; i < Count * Width; i += group::count) {
+                group part;
+#pragma unroll
+                for (int j = 0; j < group::count; j++)
+                    part.value[j] = all[i + j];
+                part = tgi_call_activations<sum_type, sizeof(elem) == 2>(part, activation);
+#pragma unroll
+                for (int j = 0; j < group::count; j++)
+                    all[i + j] = part.value[j];
+            }
+        }
+    }
+
+    static __device__ __forceinline__ void write(elem *to, const sum_type (&sum)[Width])
+    {
+        if constexpr (sizeof(elem) > 2) {
+            piece bits;
+#pragma unroll
+            for (int j = 0; j < Width; j++)
+                bits.element[j] = sum[j];
+            *reinterpret_cast<piece *>(to) = bits;
+        } else if constexpr (Width == 2) {
+            *reinterpret_cast<uint32_t *>(to) = tgi_encode_pair(Type, sum[0], sum[1]);
+        } else {
+            static_assert(Width == 1, "one element or a pair");
+            *to = Type == TG_TYPE_BF16 ? tgi_encode_bf16(sum[0]) : tgi_encode_fp16(sum[0]);
+        }
+    }
+
+    /* Reads C, if it counts, of rows that begin `row` rows below the first one. Of them those
+     * before `begin` and from `end` on are outside. Addresses advance from row to row, without a
+     * multiplication for each. */
+    __device__ __forceinline__ void read_c(const tgi_gemm_args &args, int row, int begin, int end,
+                                           piece (&c_piece)[Count]) const
+    {
+        const elem *from = c + row * args.problem.c.row;
+        if (args.problem.epilogue.beta == 0.0)
+            return;
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            if (i * Step >= begin && i * Step < end)
+                c_piece[i] = *reinterpret_cast<const piece *>(from);
+            from += Step * args.problem.c.row;
+        }
+    }
+
+    /* Stores the sums of the rows whose C was read. */
+    __device__ __forceinline__ void finish(const tgi_gemm_args &args, int row, int begin, int end,
+                                           const piece (&c_piece)[Count],
+                                           sum_type (&sum)[Count][Width]) const
+    {
+        const tgi_problem &p = args.problem;
+        const tgi_epilogue &e = p.epilogue;
+        elem bias[Count] = {};
+        if (e.bias == TG_BIAS_ROW) {
+#pragma unroll
+            for (int i = 0; i < Count; i++)
+                if (i * Step >= begin && i * Step < end)
+                    bias[i] = row_bias[row + i * Step];
+        }
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+#pragma unroll
+            for (int j = 0; j < Width; j++)
+                sum[i][j] =
+                    combine(e, decode(c_piece[i].element[j]),
+                            e.bias == TG_BIAS_ROW ? decode(bias[i]) : col_bias[j], sum[i][j]);
+        activate(e.activation, sum);
+        elem *to = d + row * p.d.row;
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            if (i * Step >= begin && i * Step < end)
+                write(to, sum[i]);
+            to += Step * p.d.row;
+        }
+    }
+};
+
+#endif
