@@ -18,6 +18,9 @@ elseif(NOT TG_CUDA_ARCHITECTURES STREQUAL "")
     execute_process(COMMAND "${TG_NVCC}" --version OUTPUT_VARIABLE nvcc_text)
     string(REGEX MATCH "release ([0-9]+)\\.([0-9]+)" unused "${nvcc_text}")
     math(EXPR TG_CUDA_VERSION "1000 * ${CMAKE_MATCH_1} + 10 * ${CMAKE_MATCH_2}")
+else()
+    message(STATUS "CUDA backend: host code alone, as TG_CUDA_ARCHITECTURES is empty; "
+                   "-UTG_CUDA_ARCHITECTURES compiles the images")
 endif()
 
 # Sets `options` to the -gencode options, and `names` to the architectures of the code, for a source
@@ -104,6 +107,7 @@ function(tg_add_device_images target image_source)
         tg_choose_architectures("${range}" options codes)
         string(JOIN " " codes ${codes})
         if(options STREQUAL "")
+            set(image "${folder}/none.fatbin") # an image of an earlier configuration stays
             file(WRITE "${image}" "no image\n")
         else()
             add_custom_command(OUTPUT "${image}"

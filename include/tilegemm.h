@@ -381,7 +381,7 @@ static inline tg_problem tg_make_problem(tg_matrix a, tg_matrix b, tg_matrix d)
 
 /* -------------------------------------------------------------------------- plan, since 0.1 -- */
 
-/* A plan is a chosen kernel with its blocking for one problem: immutable, reusable, thread safe. */
+/* A plan is a chosen kernel with its blocking for one problem: reusable, thread safe. */
 typedef struct tg_plan tg_plan;
 
 /* Zero or NULL in any member but struct_bytes means its default. */

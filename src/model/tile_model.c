@@ -92,10 +92,8 @@ static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, 
 {
     double per_sm = ceil(work->block_count / gpu->sm_count);
     double resident = per_sm < work->blocks_per_sm ? per_sm : work->blocks_per_sm;
-    double round_s = fmax(latency_s, resident * compute_s);
     /* Blocks start as others end, so that a last wave that is not full costs only its share. */
-    double waves = per_sm <= resident ? 1.0 : per_sm / resident;
-    return waves * round_count * round_s;
+    return fmax(1.0, per_sm / resident) * round_count * fmax(latency_s, resident * compute_s);
 }
 
 /* Returns the seconds of `count` elements of D that a thread finishes where they are more than
@@ -103,15 +101,14 @@ static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, 
 static double find_epilogue_seconds(const tgi_figures *f, const tgi_kernel *kernel,
                                     const tgi_problem *p, const tgi_tile_work *work, double count)
 {
-    const int is_fp64 = p->type == TG_TYPE_FP64;
-    const int has_rows = kernel->family == TGI_FAMILY_cuda_simt ||
-                         kernel->family == TGI_FAMILY_cuda_dmma || work->copy_k > 0.0;
+    const int is_fp64 = p->type == TG_TYPE_FP64, is_dmma = kernel->family == TGI_FAMILY_cuda_dmma;
+    const int has_rows = kernel->family == TGI_FAMILY_cuda_simt || work->copy_k > 0.0;
     const double *element_s = has_rows ? f->row_element_s : f->element_s;
     const double *activation_s = has_rows ? f->row_activation_s : f->element_activation_s;
     const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
     if (work->part_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue))
         return 0.0;
-    return count * (element_s[is_fp64] + has_activation * activation_s[is_fp64]);
+    return count * (element_s[is_fp64] + has_activation * activation_s[is_fp64 + is_dmma]);
 }
 
 double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -322,7 +319,10 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
     const double ratio = find_copy_ratio(f, work->copy_bytes);
     /* Blocks that share a multiprocessor wait for their stages at different times. */
     const double stage_s = has_slices ? f->mma_slice_stage_s : f->mma_stage_s;
-    const double compute_s = fmax(multiply_s + stage_s / find_resident(gpu, work), load_s) * ratio;
+    const double cycles = ratio > 1.0 && work->copy_bytes >= 4.0 ? f->mma_copy_cycles : 0.0;
+    const double copy_s = cycles * load_bytes / (work->copy_bytes * gpu->clock_hz);
+    const double compute_s =
+        fmax(fmax(multiply_s + stage_s / find_resident(gpu, work), load_s) * ratio, copy_s);
     /* Kernels whose copies are not made in the background hide no wait for them. */
     const double latency_s = ratio * (tgi_kernels_uses(kernel, TGI_FEATURE_CP_ASYNC)
                                           ? f->mma_latency_s / (kernel->stage_count - 1)

@@ -24,15 +24,19 @@ static inline int has_factors(const tg_plan *plan, const tg_problem *problem)
     return !plan->key.has_free_factors || tgi_plan_key_has_factors(&plan->key, problem);
 }
 
-/* Returns 1 if the product repeats the kept call of its plan, and no address was forgotten since
- * then. */
+/* Returns 1 if the product repeats the kept call of its plan. */
 static inline int is_repeated(const tg_plan *plan, const tg_problem *problem)
 {
     const tg_buffers buffers = tgi_struct_take_buffers(problem);
     return tgi_plan_has_kept(plan) && tgi_plan_is_repeated(plan, &buffers) &&
-           has_factors(plan, problem) &&
-           plan->kept.loss_count ==
-               atomic_load_explicit(&plan->context->known.loss_count, memory_order_relaxed);
+           has_factors(plan, problem);
+}
+
+/* Returns 1 if no address was forgotten since the plan kept its call. */
+static inline int has_lost_none(const tg_plan *plan)
+{
+    return plan->kept.loss_count ==
+           atomic_load_explicit(&plan->context->known.loss_count, memory_order_relaxed);
 }
 
 /* Returns 1 if the device can reach all operands, or its memory is the processor's. are_known is 1
@@ -105,7 +109,8 @@ tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem, 
         tgi_plan_cache_pin(&context->plans, problem, (unsigned)context->backend->operand_alignment);
     if (!slot)
         return multiply_first(context, problem, stream);
-    if (is_repeated(slot->plan, problem) && reaches_operands(context, problem, 1))
+    if (is_repeated(slot->plan, problem) &&
+        reaches_operands(context, problem, has_lost_none(slot->plan)))
         status = tgi_plan_launch_again(slot->plan, NULL, 0, stream);
     else
         status = multiply_planned(context, slot->plan, problem, stream);

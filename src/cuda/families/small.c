@@ -126,8 +126,10 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal) ||
         !tgi_gemm_rounds_sums(p, proposal))
         return;
-    const int64_t height = row_blocks < col_blocks ? row_blocks : col_blocks;
-    const int64_t width = row_blocks < col_blocks ? col_blocks : row_blocks;
+    /* D that is too high is multiplied transposed, in tiles of as many rows as columns. */
+    const int is_upright = row_blocks < col_blocks || kernel->tile_rows != kernel->tile_cols;
+    const int64_t height = is_upright ? row_blocks : col_blocks;
+    const int64_t width = is_upright ? col_blocks : row_blocks;
     if (height > TGI_GRID_HEIGHT_MAX || width > INT32_MAX ||
         p->batch_count > INT32_MAX / most_parts) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,

@@ -27,10 +27,12 @@ static char *find_end(tgi_cuda_record *record)
  * have the same argument. */
 static void *copy_argument(tgi_cuda_record *record, const void *argument, size_t argument_bytes)
 {
-    const tgi_cuda_kept_launch *last = &record->launches[record->launch_count - 1];
-    if (record->launch_count > 0 && last->argument_bytes == argument_bytes &&
-        memcmp(last->argument, argument, argument_bytes) == 0)
-        return last->argument;
+    if (record->launch_count > 0) {
+        const tgi_cuda_kept_launch *last = &record->launches[record->launch_count - 1];
+        if (last->argument_bytes == argument_bytes &&
+            memcmp(last->argument, argument, argument_bytes) == 0)
+            return last->argument;
+    }
     char *copy = find_end(record);
     if (argument_bytes > (size_t)(record->arguments + TGI_CUDA_RECORD_BYTES - copy))
         return NULL;
