@@ -26,14 +26,14 @@ static const int64_t whole_products_most = 1 << 20;
 static const struct argp_option option_list[] = {
     {"kernel", CLI_KEY_KERNEL, "NAMES", 0,
      "GPU kernels, separated by commas: names that `tilegemm kernels` lists, or "
-     "families (edges), each of which stands for its first row",
+     "families (edges), which stand for their first row",
      0},
     {"device", CLI_KEY_DEVICE, "NAME", 0,
-     "cuda, the first GPU and the default, cuda:N, or sim: only model and simulator", 0},
+     "cuda (the first GPU, the default), cuda:N, or sim (only model and simulator)", 0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip that the model predicts for, as explain takes it (default: the GPU here, else h200)", 0},
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
-    {"launch", key_launch, NULL, 0, "Only call each kernel once, as the profiled process does", 0},
+    {"launch", key_launch, NULL, 0, "Only call each kernel once, like the profiled process", 0},
     {0},
 };
 
@@ -246,12 +246,12 @@ const struct argp cli_argp_profile = {
     .options = option_list,
     .parser = parse_option,
     .args_doc = "MxNxK",
-    .doc = "Count by Nsight Compute what kernels do on a GPU, and compare with the model "
-           "and the simulator.\v"
-           "Each kernel runs as often as the profiler needs, from empty caches. The shape "
-           "is one that `tilegemm bench` takes. The model's time includes 3 us for a "
-           "launch, the counter's does not. The profiler is ncu, found on PATH or by "
-           "TILEGEMM_NCU; the clocks are left as they are.\n\n"
+    .doc = "Count the memory accesses and the time of kernels on a GPU by Nsight Compute, and "
+           "compare them with the model and the simulator.\v"
+           "Each kernel runs as often as the profiler needs, with empty caches. All shapes of "
+           "`tilegemm bench` are accepted. The model's time includes 3 us for a launch, the "
+           "counter's does not. The profiler is ncu, found on PATH or by TILEGEMM_NCU; it does "
+           "not change the clocks.\n\n"
            "Examples:\n"
            "  tilegemm profile 256x256x256 --kernel edges,transposed\n"
            "  tilegemm profile 4096x4096x4096:nt --kernel simt --json\n"

@@ -30,16 +30,16 @@ static const struct argp_option option_list[] = {
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip to open with, as `tilegemm explain` takes it (default: the GPU here, else h200)", 0},
     {"tile", CLI_KEY_TILE, "T", 0,
-     "Side of the tile to open with, 1 to 32; the page holds the simulator's counts "
+     "Side of the tile to open with, 1 to 32; the page contains the simulator's counts "
      "for it (default: 16, or 8, 4 or 2 if D is small)",
      0},
     {"bench", key_bench, "FILE", 0,
-     "Show what `tilegemm bench --json FILE` measured; may be given 16 times", 0},
+     "Show the times of `tilegemm bench --json FILE`; may be repeated, up to 16 times", 0},
     {"profile", key_profile, "FILE", 0,
-     "Show what `tilegemm profile --json` counted on a GPU, or Nsight Compute's CSV of kernels "
-     "that ran at the report's sizes; may be given 16 times",
+     "Show the counters of `tilegemm profile --json`, or Nsight Compute's CSV of kernels that ran "
+     "at the report's sizes; may be repeated, up to 16 times",
      0},
-    {"output", 'o', "FILE", 0, "Where the page is written (default: report.html)", 0},
+    {"output", 'o', "FILE", 0, "File to write (default: report.html)", 0},
     {0},
 };
 
@@ -240,7 +240,7 @@ const struct argp cli_argp_report = {
     .args_doc = "[MxNxK]",
     .doc = "Write a page that shows how M x K by K x N is multiplied (default: "
            "256x256x256): one HTML file that needs no server and no network. It computes "
-           "with the model of `tilegemm explain` in the browser, and holds the "
+           "with the model of `tilegemm explain` in the browser, and contains the "
            "simulator's counts and the measured times.\v"
            "Examples:\n"
            "  tilegemm report 1000x1200x800 -o report.html\n"
