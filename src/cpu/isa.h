@@ -1,4 +1,4 @@
-/* An instruction set offers these functions to the families, for one input type. */
+/* The functions of an instruction set for the families, for one input type. */
 #ifndef TGI_CPU_ISA_H
 #define TGI_CPU_ISA_H
 
