@@ -325,7 +325,8 @@ static int set_defaults(bench_options *options)
     return exit_code;
 }
 
-/* The file is opened before the measuring, so that a path that cannot be written costs no time. */
+/* The file is opened before the measurement, so that a path that cannot be written costs no
+ * time. */
 static int measure_and_write(const bench_options *options, int argc, char **argv)
 {
     const int capacity = options->shape_count * options->thread_count_count;
