@@ -87,7 +87,7 @@ static tg_status describe_device(const char *device, explain_case *shown)
     return status;
 }
 
-/* Fills in the GPU that is here, else the default chip. */
+/* Fills in the installed GPU, else the default chip. */
 static int find_own_chip(const char *device, explain_case *shown)
 {
     if (describe_device(device ? device : "cuda", shown) == TG_STATUS_OK)
@@ -113,7 +113,7 @@ int cli_find_chip(const char *gpu, const char *device, explain_case *shown)
     return CLI_EXIT_MISSING;
 }
 
-/* Finds the chip that the ladder is explained on. A device that the user named must be here. */
+/* Finds the chip for explaining the ladder. A device that the user named must be installed. */
 static int find_ladder_chip(const explain_options *options, int index, explain_case *shown)
 {
     const char *device = options->query.device;
@@ -127,7 +127,7 @@ static int find_ladder_chip(const explain_options *options, int index, explain_c
     return CLI_EXIT_USAGE;
 }
 
-/* Fills `list` with the kernels that the options stand for. */
+/* Fills `list` with the kernels that the options name. */
 static int explain_kernels(const explain_case *shown, const explain_options *options,
                            tg_explanation list[EXPLAIN_CAPACITY], int *count)
 {
@@ -212,7 +212,7 @@ static const char *find_planned_device(const explain_options *options)
     return NULL;
 }
 
-/* Lists the kernels beside the problem, on a device or on chips that need not be present. */
+/* Lists all kernels for the problem, on a device or on chips that need not be installed. */
 static int explain_plan(const explain_options *options, const tg_problem *problem)
 {
     explain_case cases[CLI_GPU_MOST];

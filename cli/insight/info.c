@@ -1,5 +1,5 @@
 /*
- * tilegemm info: shows the machine, the part of it that the library uses, and its measured peak.
+ * tilegemm info: shows the machine, the features that the library uses, and the measured peak.
  */
 #include "cli.h"
 

@@ -17,9 +17,9 @@ enum { key_launch = CLI_KEY_OWN };
 
 static const char example[] = "256x256x256";
 
-/* The simulator runs up to simulated_products_most multiply-adds, which a person waits for. It runs
- * all blocks up to whole_products_most; beyond, some blocks stand for the others. Their counts are
- * equal if the tile consists of whole sectors, as in every row of the table. */
+/* The simulator runs up to simulated_products_most multiply-adds, so that a user does not wait
+ * long. It runs all blocks up to whole_products_most; above that, some blocks represent the others.
+ * Counts are exact if the tile consists of whole sectors, as in every row of the table. */
 static const double simulated_products_most = (double)(1 << 25);
 static const int64_t whole_products_most = 1 << 20;
 
@@ -54,8 +54,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* Sets *row to the row that a name of `length` bytes stands for: the row itself, or the first of a
- * GPU's family; NULL if there is none. */
+/* Sets *row to the row that a name of `length` bytes means: the row itself, or the first row of a
+ * GPU family; NULL if there is none. */
 static tg_status find_row(const char *name, size_t length, const char **row)
 {
     tg_status status = TG_STATUS_OK;
@@ -113,7 +113,7 @@ static int is_on_sim(const profile_options *options)
     return strcmp(options->query.device, "sim") == 0;
 }
 
-/* Only GPUs have counters. On device sim, model and simulator stand side by side without them. */
+/* Only GPUs have counters. On device sim, model and simulator are compared without them. */
 static int check_device(const profile_options *options)
 {
     if (strncmp(options->query.device, "cuda", 4) == 0 ||

@@ -1,6 +1,5 @@
 /*
- * tilegemm simulate: runs kernels of the GPU ladder on the processor, and counts and checks every
- * access.
+ * tilegemm simulate: runs kernels of the GPU ladder on the CPU, and counts and checks every access.
  */
 #include "insight/simulate.h"
 
@@ -285,8 +284,8 @@ static int report_refusal(const simulate_case *run, tg_status status)
     return CLI_EXIT_USAGE;
 }
 
-/* Runs every kernel of the ladder that takes the tile and the sizes, and names the others with the
- * reason. */
+/* Runs every kernel of the ladder that takes the tile and the sizes, and gives the reason for the
+ * others. */
 static int simulate_all(simulate_case *run, const tg_chip *chip)
 {
     const char *names[LADDER_CAPACITY];
