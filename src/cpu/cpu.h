@@ -66,6 +66,13 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
            tgi_type_bytes(problem->d_type) == tgi_type_sum_bytes(problem->type);
 }
 
+/* Returns 1 if tiles have the steps of all operands that the epilogue uses: C and the bias. */
+static inline int tgi_cpu_do_tiles_know(const tgi_epilogue *epilogue)
+{
+    const unsigned known = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
+    return (tgi_epilogue_find_used(epilogue) & TGI_OPERANDS_EPILOGUE & ~known) == 0;
+}
+
 /* Returns the first entry of part `index` of 0 .. extent, which is split into `parts` at multiples
  * of `step`. */
 static inline int64_t tgi_cpu_find_part(int64_t extent, int64_t parts, int64_t index, int64_t step)

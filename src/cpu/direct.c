@@ -80,9 +80,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
                    COPIED_BYTES_MAX);
         return;
     }
-    if (!tgi_epilogue_is_linear(&p->epilogue)) {
+    if (!tgi_cpu_do_tiles_know(&p->epilogue)) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_EPILOGUE,
-                   "writes D from registers: alpha and beta, but no bias and no activation");
+                   "writes D from registers: alpha, beta, a bias and an activation, but no scale");
         return;
     }
     if (p->k > TGI_CHUNK_K) {
@@ -129,12 +129,13 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
 typedef struct direct_part {
     tgi_tile_fn *function;
     tgi_tile tile;
-    int64_t call_count, a_bytes, c_bytes, d_bytes; /* bytes from call to call */
+    int64_t call_count, a_bytes, c_bytes, d_bytes, bias_bytes; /* bytes from call to call */
 } direct_part;
 
 /* Panels of equal width, side by side. */
 typedef struct direct_panels {
     int64_t count, panel_bytes; /* bytes of a row of B or D */
+    int64_t bias_bytes;         /* bytes of the bias from panel to panel */
     int part_count;
     direct_part part[2]; /* tiles of one row more than the others come first */
 } direct_panels;
@@ -145,20 +146,31 @@ typedef struct direct_prepared {
     int64_t batch_count, a_batch_bytes, b_batch_bytes, c_batch_bytes, d_batch_bytes;
     tgi_copy_fn *copy_b; /* NULL: B is read in place */
     tgi_copy copy;       /* the copy of a panel of B, without pointers and columns */
+    /* Activates D of an entry after its tiles, as one row if its rows lie side by side, or NULL. */
+    tgi_activate_fn *activate;
+    int64_t activated_rows, activated_cols, d_row;
     int group_count;
     direct_panels group[3]; /* whole panels, the rest of the wide ones, a narrow one */
 } direct_prepared;
+
+/* Returns the activation that tiles apply. Others are applied to D of a whole entry. */
+static tg_activation find_tile_activation(const tgi_epilogue *epilogue)
+{
+    return epilogue->activation == TG_ACTIVATION_RELU ? TG_ACTIVATION_RELU : TG_ACTIVATION_NONE;
+}
 
 /* Prepares `tile_count` tiles of `rows` rows. A call computes all of them, or one narrow tile. */
 static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t rows,
                      int64_t tile_count, int64_t b_row, direct_panels *panels)
 {
+    const tgi_epilogue *e = &p->epilogue;
     const tgi_a_order order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
     const int64_t bytes = tiles->elem_bytes;
     const int64_t call_tiles = tiles->cols == tiles->vector_elems ? 1 : tile_count;
     if (tile_count == 0)
         return;
-    panels->part[panels->part_count++] = (direct_part){
+    direct_part *part = &panels->part[panels->part_count++];
+    *part = (direct_part){
         .function = tiles->functions[rows - 1][order],
         .tile = {.k = p->k,
                  .tile_count = call_tiles,
@@ -174,12 +186,13 @@ static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t ro
                  .c_row = p->c.row,
                  .d_row = p->d.row,
                  .cols = (int)(panels->panel_bytes / bytes),
-                 .is_d_far = p->batch_count * p->m * p->n * bytes >= FAR_BYTES,
-                 .is_plain = p->epilogue.alpha == 1.0 && p->epilogue.beta == 0.0},
+                 .is_d_far = p->batch_count * p->m * p->n * bytes >= FAR_BYTES},
         .call_count = tile_count / call_tiles,
         .a_bytes = call_tiles * rows * p->a.row * bytes,
         .c_bytes = call_tiles * rows * p->c.row * bytes,
-        .d_bytes = call_tiles * rows * p->d.row * bytes};
+        .d_bytes = call_tiles * rows * p->d.row * bytes,
+        .bias_bytes = e->bias == TG_BIAS_ROW ? call_tiles * rows * bytes : 0};
+    tgi_cpu_set_epilogue(&part->tile, e->alpha, e->beta, e->bias, find_tile_activation(e));
 }
 
 /* Prepares `count` panels of `cols` columns. */
@@ -192,6 +205,7 @@ static void add_panels(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
     direct_panels *panels = &prepared->group[prepared->group_count++];
     panels->count = count;
     panels->panel_bytes = cols * tiles->elem_bytes;
+    panels->bias_bytes = p->epilogue.bias == TG_BIAS_COL ? panels->panel_bytes : 0;
     const int64_t b_row = prepared->copy_b ? cols : p->b.row;
     add_part(p, tiles, split.rows + 1, split.larger_count, b_row, panels);
     add_part(p, tiles, split.rows, split.count - split.larger_count, b_row, panels);
@@ -228,7 +242,14 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
     } else {
         add_panels(p, tiles, 1, rest, prepared);
     }
-    prepared->is_one_call = !prepared->copy_b && p->batch_count == 1 &&
+    if (p->epilogue.activation != find_tile_activation(&p->epilogue)) {
+        const int is_one_row = p->d.row == p->n;
+        prepared->activate = kernels->activate;
+        prepared->activated_rows = is_one_row ? 1 : p->m;
+        prepared->activated_cols = is_one_row ? p->m * p->n : p->n;
+        prepared->d_row = p->d.row;
+    }
+    prepared->is_one_call = !prepared->copy_b && !prepared->activate && p->batch_count == 1 &&
                             prepared->group_count == 1 && prepared->group[0].count == 1 &&
                             prepared->group[0].part_count == 1 &&
                             prepared->group[0].part[0].call_count == 1;
@@ -236,29 +257,31 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
 
 /* Computes one panel; the pointers are those of its first row. */
 static inline void run_panel(const direct_panels *panels, const char *a, const char *b,
-                             const char *c, char *d, double alpha, double beta)
+                             const char *c, char *d, const char *bias, double alpha, double beta)
 {
     for (const direct_part *part = panels->part, *end = part + panels->part_count; part < end;
          part++) {
         for (int64_t left = part->call_count; left > 0; left--) {
-            part->function(&part->tile, a, b, c, d, alpha, beta);
+            part->function(&part->tile, a, b, c, d, bias, alpha, beta);
             a += part->a_bytes;
             c += part->c_bytes;
             d += part->d_bytes;
+            bias += part->bias_bytes;
         }
     }
 }
 
 /* Computes one batch entry. */
 static inline void run_entry(const direct_prepared *prepared, const char *a, const char *b,
-                             const char *c, char *d, double alpha, double beta)
+                             const char *c, char *d, const char *bias, double alpha, double beta)
 {
     int64_t offset = 0;
     for (int i = 0; i < prepared->group_count; i++) {
         const direct_panels *panels = &prepared->group[i];
         for (int64_t left = panels->count; left > 0; left--) {
-            run_panel(panels, a, b + offset, c + offset, d + offset, alpha, beta);
+            run_panel(panels, a, b + offset, c + offset, d + offset, bias, alpha, beta);
             offset += panels->panel_bytes;
+            bias += panels->bias_bytes;
         }
     }
 }
@@ -266,7 +289,8 @@ static inline void run_entry(const direct_prepared *prepared, const char *a, con
 /* Computes one batch entry; each panel of B is transposed before tiles read it. */
 static __attribute__((noinline)) void run_copied_entry(const direct_prepared *prepared,
                                                        const char *a, const char *b, const char *c,
-                                                       char *d, double alpha, double beta)
+                                                       char *d, const char *bias, double alpha,
+                                                       double beta)
 {
     _Alignas(TGI_ALIGN_BYTES) char copied[COPIED_BYTES_MAX];
     tgi_copy copy = prepared->copy;
@@ -278,8 +302,9 @@ static __attribute__((noinline)) void run_copied_entry(const direct_prepared *pr
         for (int64_t left = panels->count; left > 0; left--) {
             copy.source = b + offset * copy.inner_stride;
             prepared->copy_b(&copy);
-            run_panel(panels, a, copied, c + offset, d + offset, alpha, beta);
+            run_panel(panels, a, copied, c + offset, d + offset, bias, alpha, beta);
             offset += panels->panel_bytes;
+            bias += panels->bias_bytes;
         }
     }
 }
@@ -288,22 +313,27 @@ static __attribute__((noinline)) void run_copied_entry(const direct_prepared *pr
 static tg_status launch(const tgi_call *call)
 {
     const direct_prepared *prepared = call->prepared;
-    const double alpha = call->problem->epilogue.alpha, beta = call->problem->epilogue.beta;
+    const tgi_problem *p = call->problem;
+    const double alpha = p->epilogue.alpha, beta = p->epilogue.beta;
     /* If beta is 0, C is never read, and D stands for it. */
     const char *a = prepared->is_transposed ? call->b : call->a;
     const char *b = prepared->is_transposed ? call->a : call->b;
     const char *c = call->c ? call->c : call->d;
+    const char *bias = p->epilogue.bias != TG_BIAS_NONE ? call->bias : NULL;
     char *d = call->d;
     if (prepared->is_one_call) {
         const direct_part *part = prepared->group[0].part;
-        part->function(&part->tile, a, b, c, d, alpha, beta);
+        part->function(&part->tile, a, b, c, d, bias, alpha, beta);
         return TG_STATUS_OK;
     }
     for (int64_t left = prepared->batch_count;;) {
         if (prepared->copy_b)
-            run_copied_entry(prepared, a, b, c, d, alpha, beta);
+            run_copied_entry(prepared, a, b, c, d, bias, alpha, beta);
         else
-            run_entry(prepared, a, b, c, d, alpha, beta);
+            run_entry(prepared, a, b, c, d, bias, alpha, beta);
+        if (prepared->activate)
+            prepared->activate(d, prepared->activated_rows, prepared->activated_cols,
+                               prepared->d_row, p->epilogue.activation, p->d_type);
         if (--left == 0)
             return TG_STATUS_OK;
         a += prepared->a_batch_bytes;

@@ -61,6 +61,18 @@ int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles);
 int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
                            int64_t a_step);
 
+/* Sets what a tile knows of its epilogue, given whether it has a bias; is_streamed is set. */
+static inline void tgi_cpu_set_epilogue(tgi_tile *tile, double alpha, double beta, tg_bias bias,
+                                        tg_activation activation)
+{
+    tile->is_bias_by_row = bias == TG_BIAS_ROW;
+    tile->activation = activation;
+    tile->is_by_memory = alpha != 1.0 || tile->is_streamed || tile->is_bias_by_row ||
+                         (activation != TG_ACTIVATION_NONE && activation != TG_ACTIVATION_RELU);
+    tile->is_plain = !tile->is_by_memory && beta == 0.0 && bias == TG_BIAS_NONE &&
+                     activation == TG_ACTIVATION_NONE;
+}
+
 /* Fills *left and returns 1 if tiles can read A in place, else returns 0. */
 int tgi_cpu_read_a_in_place(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_left *left);
 

@@ -36,64 +36,7 @@ TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, c
 #if TILE_VECTORS == 1
 #include "cpu/narrow_tile_body.h"
 #else
-
-/* Stores the accumulators to D unchanged. */
-static inline __attribute__((always_inline)) TARGET void
-TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTORS], const int rows,
-                 const int vectors, const int is_whole)
-{
-    const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
-    const int64_t d_row = t->d_row;
-#pragma GCC unroll 14
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
-        for (int v = 0; v < vectors; v++) {
-            if (v == vectors - 1 && !is_whole)
-                ACC(store_some)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v], last_cols);
-            else
-                ACC(store)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v]);
-        }
-}
-
-/* Applies the epilogue to sums in memory, TILE_VECTORS vectors a row, and stores them to D. One
- * function serves tiles of all sizes: unrolled beside each of them it would be a third of the
- * code. `bias` is that of the first row and column. */
-static __attribute__((noinline)) TARGET void
-TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const ACC(elem) * sums,
-                  const ACC(elem) * bias, int rows, double alpha_value, double beta_value)
-{
-    const tg_type type = sizeof(ACC(elem)) == 4 ? TG_TYPE_FP32 : TG_TYPE_FP64;
-    const ACC(vec) one = ACC(set)(1);
-    const ACC(vec) alpha = ACC(set)((ACC(elem))alpha_value);
-    const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
-    const int has_c = beta_value != 0.0, is_streamed = t->is_streamed;
-    for (; rows > 0; rows--) {
-        for (int col = 0; col < t->cols; col += VECTOR_ELEMS) {
-            const int left = t->cols - col, is_partial = left < VECTOR_ELEMS;
-            ACC(vec) sum;
-            TGI_COMBINE(sum, ACC(mul), ACC(fma), alpha, ACC(load)(sums + col), has_c, beta,
-                        is_partial ? ACC(load_some)(c + col, left) : ACC(load)(c + col));
-            if (bias) /* the sum is rounded once, as of an addition */
-                sum = ACC(fma)(one,
-                               t->is_bias_by_row ? ACC(set)(*bias)
-                               : is_partial      ? ACC(load_some)(bias + col, left)
-                                                 : ACC(load)(bias + col),
-                               sum);
-            if (is_partial)
-                ACC(store_some)(d + col, sum, left);
-            else if (is_streamed)
-                ACC(stream)(d + col, sum);
-            else
-                ACC(store)(d + col, sum);
-        }
-        if (t->activation != TG_ACTIVATION_NONE)
-            ACC_LOCAL(activate)(d, t->cols, t->activation, type);
-        sums += TILE_VECTORS * VECTOR_ELEMS;
-        bias += bias && t->is_bias_by_row;
-        c += t->c_row;
-        d += t->d_row;
-    }
-}
+#include "cpu/finish_tile_body.h"
 
 /* Performs one step of k, a rank-one update of the accumulators, `ahead` steps beyond the
  * pointers. */
@@ -147,6 +90,8 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
 #pragma GCC unroll 3
             for (int v = 0; v < vectors; v++)
                 __builtin_prefetch(d + i * t->d_row + v * VECTOR_ELEMS);
+        if (beta != 0.0 && c != d)
+            TILE(prefetch_c)(t, c, rows);
     }
 
     const IN(elem) *ahead = a_start + a_ahead;
@@ -180,29 +125,31 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
             a[q] += order == TGI_A_ALONG_K ? 1 : a_stride;
     }
 
-    if (t->is_plain) {
-        TILE(store_tile)(t, d, accum, rows, vectors, is_whole);
+    if (t->is_by_memory) {
+        _Alignas(sizeof(ACC(vec))) ACC(elem) sums[TILE_ROWS * TILE_VECTORS * VECTOR_ELEMS];
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+            for (int v = 0; v < vectors; v++)
+                ACC(store)(sums + (i * TILE_VECTORS + v) * VECTOR_ELEMS, accum[i][v]);
+        TILE(finish_tile)(t, d, c, sums, bias, rows, alpha, beta);
         return;
     }
-    ACC(elem) sums[TILE_ROWS * TILE_VECTORS * VECTOR_ELEMS];
-#pragma GCC unroll 14
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
-        for (int v = 0; v < vectors; v++)
-            ACC(store)(sums + (i * TILE_VECTORS + v) * VECTOR_ELEMS, accum[i][v]);
-    TILE(finish_tile)(t, d, c, sums, bias, rows, alpha, beta);
+    if (!t->is_plain)
+        TILE(finish_registers)(t, c, bias, beta, accum, rows, vectors, is_whole);
+    TILE(store_tile)(t, d, accum, rows, vectors, is_whole);
 }
 
 /* Computes all tiles of a call, one below the other. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const void *c_start,
-                  void *d_start, double alpha, double beta, const int rows, const int vectors,
-                  const int order, const int is_whole)
+                  void *d_start, const void *bias_start, double alpha, double beta, const int rows,
+                  const int vectors, const int order, const int is_whole)
 {
     const IN(elem) *a = a_start;
     const ACC(elem) *c = c_start;
     ACC(elem) *d = d_start;
-    const ACC(elem) *bias = t->bias;
+    const ACC(elem) *bias = bias_start;
     for (int64_t left = t->tile_count;;) {
         TILE(tile_body)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole);
         if (--left == 0)
@@ -219,7 +166,7 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
  * bodies alone, which leave a third of the code. */
 #define HAS_WHOLE_BODY(rows) (!HAS_NARROW_TILES || (rows) == TILE_ROWS)
 #define RUN_COLUMN(rows, vectors, order, is_whole)                                                 \
-    TILE(tile_column)(t, a, b, c, d, alpha, beta, rows, vectors, order, is_whole)
+    TILE(tile_column)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole)
 #if TILE_VECTORS == 3
 #define WIDEST_TILE(rows, order)                                                                   \
     if (HAS_WHOLE_BODY(rows) && t->cols == 3 * VECTOR_ELEMS) {                                     \
@@ -258,7 +205,7 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
 #define TILE_FUNCTION(rows, order)                                                                 \
     static TARGET void TILE(tile_##rows##_##order)(const tgi_tile *t, const void *a,               \
                                                    const void *b, const void *c, void *d,          \
-                                                   double alpha, double beta)                      \
+                                                   const void *bias, double alpha, double beta)    \
     {                                                                                              \
         CHOOSE_BODY(rows, order);                                                                  \
     }
