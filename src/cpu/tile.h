@@ -30,11 +30,11 @@ typedef struct tgi_tile {
     int64_t b_row, c_row, d_row;
     int cols;         /* 1 .. tile_cols */
     int is_plain;     /* D is the sums as they are */
-    int is_by_memory; /* the sums go to D by way of memory; narrow tiles need none */
+    int is_by_memory; /* the sums of a wide tile go to D through memory */
     int is_d_far;     /* D and C are prefetched while the sums are formed: L1 does not hold them */
     int is_streamed;  /* D is written by non-temporal stores; its rows are aligned to vectors */
     int is_bias_by_row;
-    tg_activation activation; /* of narrow tiles, and of those in registers, at most ReLU */
+    tg_activation activation; /* narrow tiles have at most ReLU */
 } tgi_tile;
 
 /* Pointers and factors come beside the shape, so that a plan can keep the shape. C is not read if
