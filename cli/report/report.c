@@ -103,6 +103,22 @@ static json_t *make_counted(const report_case *report, int *exit_code)
     return cli_keep_whole_json(list, is_done);
 }
 
+/* Sets "simulations", which are those at the report's shape and the lessons', and "traces". Returns
+ * 0 on failure. */
+static int set_simulations(const report_case *report, json_t *data, int *exit_code)
+{
+    json_t *lessons = cli_read_lessons(), *list = json_array();
+    const int is_done =
+        lessons && list && cli_append_ladder(report, 0, &report->shown, 1, list, exit_code) &&
+        cli_append_ladder(report, report->tile, &report->shown, 1, list, exit_code) &&
+        json_array_extend(list, json_object_get(lessons, "simulations")) == 0 &&
+        json_object_set(data, "simulations", list) == 0 &&
+        json_object_set(data, "traces", json_object_get(lessons, "traces")) == 0;
+    json_decref(list);
+    json_decref(lessons);
+    return is_done;
+}
+
 /* Returns all data of the page. Returns NULL after printing an error, with *exit_code set. */
 static json_t *make_data(const report_case *report, int *exit_code)
 {
@@ -119,8 +135,7 @@ static json_t *make_data(const report_case *report, int *exit_code)
                              date, "state", make_state(report), "chip",
                              make_chip(&report->shown.chip), "bench", bench, "counted", counted);
     const int is_done =
-        data && cli_set_json(data, "simulations", cli_make_simulations(report, exit_code)) &&
-        cli_set_json(data, "traces", cli_make_traces(report, exit_code)) &&
+        data && set_simulations(report, data, exit_code) &&
         cli_set_json(data, "candidates",
                      cli_make_cpu_candidates_json(report->shape, &report->problem, exit_code));
     if (!is_done && *exit_code == CLI_EXIT_OK) {
