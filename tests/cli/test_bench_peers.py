@@ -4,7 +4,7 @@ samples, and what it makes of them.
 
 usage: test_bench_peers.py TILEGEMM WRONG_TILEGEMM FAKE_OPENBLAS SOURCE_FOLDER
 
-FAKE_OPENBLAS (fake_openblas.c) takes the place of OpenBLAS, and of oneDNN's sgemm.
+FAKE_OPENBLAS (fake_openblas.c) replaces OpenBLAS, and oneDNN's sgemm.
 """
 import itertools
 import json
