@@ -16,11 +16,11 @@
 /* A D of this size is prefetched, since it may lie behind L1. */
 #define FAR_BYTES 16384
 
-/* Returns 1 if the problem is transposed: a D of one row whose B lies along k becomes a column. The
- * tiles then read B as they read A. */
+/* Returns 1 if the problem is transposed: a D of one row whose B lies along k becomes a column, so
+ * that the tiles read B as they read A, and a D along its columns is written along its rows. */
 static int must_transpose(const tgi_problem *p)
 {
-    return p->m == 1 && p->b.col != 1 && p->b.row == 1;
+    return p->m == 1 ? p->b.col != 1 && p->b.row == 1 : p->d.col != 1 && p->d.row == 1;
 }
 
 /* Returns the problem as the tiles compute it. */
