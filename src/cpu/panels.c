@@ -133,6 +133,7 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     walk->beta = 0.0;
     tile->is_streamed = tile->is_d_far = 0;
     tile->b_ahead = 0;
+    tile->prefetch = s->prefetch;
     walk->bias = NULL;
     if (walk->target != TO_D) {
         tgi_cpu_set_epilogue(tile, 1.0, 0.0, TG_BIAS_NONE, TG_ACTIVATION_NONE);

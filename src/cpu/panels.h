@@ -45,6 +45,7 @@ typedef struct tgi_panels {
     void *running; /* running sums of this block if D cannot hold them */
     int64_t running_row;
     int is_first, is_last;
+    tgi_prefetch *prefetch; /* rows of later blocks that tiles prefetch, or NULL */
 } tgi_panels;
 
 void tgi_cpu_run_panels(const tgi_panels *panels);

@@ -11,10 +11,12 @@
 
 #include <stdint.h>
 
+#include "cpu/prefetch.h"
 #include "tilegemm.h"
 
 #define TGI_TILE_MAX_BYTES 2048 /* largest D of a packed tile, as accumulators */
 #define TGI_PEAK_CHAINS 12
+#define TGI_TILE_UNROLL 2 /* steps of k in one turn of a tile's loop */
 
 /* The shape of a micro-kernel's call. Strides count elements of the operand; an element of BF16
  * pairs is a pair. One call computes tile_count tiles of equal height, one below the other, because
@@ -33,6 +35,7 @@ typedef struct tgi_tile {
     int is_by_memory; /* the sums of a wide tile go to D through memory */
     int is_d_far;     /* D and C are prefetched while the sums are formed: L1 does not hold them */
     int is_streamed;  /* D is written by non-temporal stores; its rows are aligned to vectors */
+    tgi_prefetch *prefetch; /* rows of later blocks, in family `packed`, or NULL */
     int is_bias_by_row;
     tg_activation activation; /* narrow tiles have at most ReLU */
 } tgi_tile;

@@ -16,7 +16,10 @@
 /* Rows of A that lie along k are prefetched line by line, all rows of a line before the next one.
  * A turn of the loop fetches about what it reads. */
 #define AHEAD_LINE ((int)(64 / sizeof(IN(elem))))
-#define AHEAD_LINES ((int)(TILE_UNROLL * sizeof(IN(elem)) / 8))
+#define AHEAD_LINES ((int)(TGI_TILE_UNROLL * sizeof(IN(elem)) / 8))
+
+/* Tiles of the packed family prefetch the next blocks too. */
+#define HAS_PREFETCH (TILE_ROWS == PACKED_ROWS && TILE_VECTORS == PACKED_VECTORS)
 
 /* Prefetches the next of these lines. */
 static inline __attribute__((always_inline)) TARGET void
@@ -96,12 +99,15 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
 
     const IN(elem) *ahead = a_start + a_ahead;
     int ahead_row = 0;
+    tgi_prefetch *prefetch = t->prefetch;
     int64_t p = 0;
-    for (; p + TILE_UNROLL <= k; p += TILE_UNROLL) {
+    for (; p + TGI_TILE_UNROLL <= k; p += TGI_TILE_UNROLL) {
         if (order == TGI_A_ALONG_K)
             TILE(prefetch_rows)(&ahead, &ahead_row, a_stride, rows);
+        if (HAS_PREFETCH && prefetch)
+            tgi_cpu_prefetch_step(prefetch);
 #pragma GCC unroll 4
-        for (int u = 0; u < TILE_UNROLL; u++) {
+        for (int u = 0; u < TGI_TILE_UNROLL; u++) {
             TILE(step)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, u);
 #pragma GCC unroll 3
             for (int v = 0; v < vectors && TILE_ROWS == DIRECT_ROWS; v++)
@@ -115,7 +121,7 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
 #pragma GCC unroll 5
         for (int q = 0; q < pointer_count; q++)
             if (order == TGI_A_ALONG_K)
-                a[q] += TILE_UNROLL;
+                a[q] += TGI_TILE_UNROLL;
     }
     for (; p < k; p++) {
         TILE(step)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, 0);
@@ -289,6 +295,7 @@ static const tgi_tile_set TILE(tile_set) = {
 #undef NARROW_UNROLL
 #undef AHEAD_LINE
 #undef AHEAD_LINES
+#undef HAS_PREFETCH
 #undef A_POINTERS
 #undef A_ROW
 #undef RUN_COLUMN

@@ -10,10 +10,12 @@ typedef struct tgi_packed_decision {
     int64_t mc, nc, kc;
     int64_t panel_cols; /* columns of a panel of B, at most a tile's */
     int64_t row_parts, col_parts, k_parts;
+    int64_t strip_cols; /* columns of B that are packed at once */
     int is_a_packed, is_b_packed;
     int is_along_rows; /* 1: tiles follow D's rows rather than its columns */
     int is_d_far;      /* 1: tiles prefetch D, which is too large for L1 */
     int is_streamed;   /* 1: D is written past the caches */
+    int is_prefetched; /* 1: tiles prefetch what is packed next */
 } tgi_packed_decision;
 
 /* CPU families rank and dot. A task is a strip of columns of D and one of k_parts ranges of k. */
