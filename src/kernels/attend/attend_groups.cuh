@@ -72,8 +72,7 @@ template <tg_type Type, int Head, int Queries, int Keys> struct tgi_attend_group
     static __device__ __forceinline__ void
     add(uint32_t v, const uint32_t (&weights)[1][Keys / 16][4], state_of_rows &state)
     {
-        const uint32_t first = v / 16 | Keys * 8
-                                            << 16; /* and the distance of panels of 64 columns */
+        const uint32_t first = v / 16 | Keys * 8 << 16; /* panels are Keys * 128 bytes apart */
         tgi_wgmma_fence();
         TGI_FOR_UNROLLED(j, Keys / 16)
         tgi_multiply_across<Type>(reinterpret_cast<sum_array &>(state.sums), weights[0][j],

@@ -18,8 +18,7 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
 template <tg_type Type, int Head, int Warps, int Blocks, int Keys>
 struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
     static constexpr int rows = 16 * Warps * Blocks, is_split = 0, is_clustered = 0;
-    static constexpr int depth =
-        Blocks == 2 ? 2 : 4; /* parts read ahead; 2 Blocks products use a part */
+    static constexpr int depth = Blocks == 2 ? 2 : 4; /* a part serves 2 Blocks products */
     typedef tgi_attend_state<Head, Blocks> state_of_rows;
 
     /* Waits for the block's copies to arrive, except those of the last `Pending` steps. */
