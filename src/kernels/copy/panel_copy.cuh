@@ -20,7 +20,7 @@ enum { TGI_COPY_v, TGI_COPY_p, TGI_COPY_s, TGI_COPY_k };
 
 /* The threads of a block copy a stage across its lines: row_threads of them along one k, and
  * `turns` copies of each along one k. row_threads is a power of two, so that some threads are idle
- * if Lines is none. */
+ * if the copies of a line are no power of two. */
 template <int Lines, int Depth, int Threads, int Mode> struct tgi_copy_shape {
     static constexpr int elems = Mode == TGI_COPY_v ? 4 : Mode == TGI_COPY_p ? 2 : 1;
     static constexpr int wanted = Lines / elems;
