@@ -269,13 +269,14 @@ TG_API tg_status tg_count_devices(const char *device, int *count);
 
 /* Makes the device's primary context current on the calling thread, for CUDA libraries that are
  * called beside this one. `context` may be NULL: the default one. On the CPU nothing happens.
- * Errors: DEVICE_FAILURE. */
+ * Errors: DEVICE_FAILURE, and those of tg_create_context for the default context. */
 TG_API tg_status tg_activate_device(const tg_context *context);
 
 /* ------------------------------------------------------------------------ memory, since 0.1 -- */
 
-/* In each function of this section `context` may be NULL: the default context. Memory of any other
- * allocator serves as well: a GPU context takes every device pointer of its GPU. */
+/* In each function of this section `context` may be NULL: the default context, whose creation adds
+ * the errors of tg_create_context. Memory of any other allocator serves as well: a GPU context
+ * takes every device pointer of its GPU. */
 
 /* Allocates `size_bytes` >= 0 bytes on the context's device, aligned to 256 bytes on a GPU and to
  * 64 on the CPU. The caller passes *memory to tg_release_memory while the context lives. Errors:

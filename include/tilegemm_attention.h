@@ -122,7 +122,7 @@ typedef struct tg_attention_plan tg_attention_plan;
 /* Plans an attention, whose pointers are ignored. `context` may be NULL: the default one. The
  * caller owns *plan and passes it to tg_destroy_attention_plan while the context lives. Errors:
  * INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP (an output's elements share memory), UNSUPPORTED,
- * OUT_OF_MEMORY; then *plan is NULL. */
+ * OUT_OF_MEMORY, and those of tg_create_context for the default context; then *plan is NULL. */
 TG_API tg_status tg_create_attention_plan(tg_context *context, const tg_attention *attention,
                                           tg_attention_plan **plan);
 

@@ -220,14 +220,15 @@ TG_API tg_status tg_explain_attention(const tg_chip *chip, const char *kernel,
  * the dot-product instruction where there is one; FP16 is computed as FP32. On a GPU the whole
  * device is measured, for FP32 and FP64, and `thread_count` is any of 1..1024. The call takes about
  * 50 ms. *flop_per_s counts multiply and add as two. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
- * UNSUPPORTED, DEVICE_FAILURE. */
+ * UNSUPPORTED, DEVICE_FAILURE, and those of tg_create_context for the default context. */
 TG_API tg_status tg_measure_peak(const tg_context *context, tg_type type, int thread_count,
                                  double *flop_per_s);
 
 /* Calls `call` `count` >= 0 times, with index 0 .. count - 1, and sets *elapsed_s to the seconds
- * that their work took on the stream: between two events on a GPU, by the clock on the CPU. The
- * first status other than OK ends the calls and is returned. Errors: INVALID_ARGUMENT,
- * DEVICE_FAILURE, and those of `call`. */
+ * that their work took on the stream: between two events on a GPU, by the clock on the CPU.
+ * `context` may be NULL: the default one. The first status other than OK ends the calls and is
+ * returned. Errors: INVALID_ARGUMENT, DEVICE_FAILURE, those of `call`, and those of
+ * tg_create_context for the default context. */
 typedef tg_status tg_timed_call(void *state, int64_t index);
 TG_API tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, void *state,
                                int64_t count, void *stream, double *elapsed_s);

@@ -39,9 +39,9 @@ typedef struct tgi_slice_job {
     int32_t block_count, segment_count; /* blocks of lines, segments of chunks */
     int32_t has_vectors;                /* 1: elements along k are contiguous, in units of 16
                                          * bytes */
-    /* The results. The range of batch entry p, block b, segment s has number (p * block_count + b)
-     * * segment_count + s. FP16 also has the largest magnitude of each line and segment, and the
-     * power of two by which each line's sums are multiplied. */
+    /* The results. Range (p * block_count + b) * segment_count + s is that of batch entry p, block
+     * b and segment s. FP16 also has the largest magnitude of each line and segment, and the power
+     * of two by which each line's sums are multiplied. */
     char *slices;
     tgi_range *ranges;
     uint32_t *line_largest; /* (p * line_count + line) * segment_count + s */
