@@ -15,8 +15,8 @@
 
 /* A job reads element (line, elem) of batch entry p at p * batch_stride + line * line_stride +
  * elem * elem_stride. In the copy this line begins at byte
- * (p * copy_line_count + line) * pitch_bytes. There are zeros behind the end of a line, and in lines
- * behind the last one. */
+ * (p * copy_line_count + line) * pitch_bytes. There are zeros behind the end of a line, and in
+ * lines behind the last one. */
 typedef struct tgi_repack_job {
     const void *source;
     void *target;                                   /* this and pitch_bytes are multiples of 16 */
