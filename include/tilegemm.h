@@ -164,10 +164,10 @@ typedef enum tg_operation { TG_OPERATION_NONE = 0, TG_OPERATION_TRANSPOSE = 1 } 
 /* The bias has one value of D's type for each row of D (m values) or for each column (n values). */
 typedef enum tg_bias { TG_BIAS_NONE = 0, TG_BIAS_ROW = 1, TG_BIAS_COL = 2 } tg_bias;
 
-/* GELU and SiLU have a small relative error, also far into the negative tail: |error| <= 1.6 *
- * 2^-14 |y| + 2^-119 for a D of 16 or 8 bits, 20 * 2^-24 |y| + 2^-149 for FP32 and 8 * 2^-53 |y| +
- * 2^-1069 for FP64, where y is the exact value. Rounding to D's type adds its own error. NaN stays
- * NaN, Inf stays Inf, and -Inf becomes zero. */
+/* GELU and SiLU have a small relative error, even far into the negative tail:
+ * |error| <= 1.6 * 2^-14 |y| + 2^-119 for a D of 16 or 8 bits, 20 * 2^-24 |y| + 2^-149 for FP32 and
+ * 8 * 2^-53 |y| + 2^-1069 for FP64, where y is the exact value. Rounding to D's type adds its own
+ * error. NaN stays NaN, Inf stays Inf, and -Inf becomes zero. */
 typedef enum tg_activation {
     TG_ACTIVATION_NONE = 0,
     TG_ACTIVATION_RELU = 1,      /* x < 0 ? 0 : x; NaN stays NaN */

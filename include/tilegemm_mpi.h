@@ -26,8 +26,7 @@ extern "C" {
 
 /* ------------------------------------------------------------------------- grid, since 0.1 -- */
 
-/* A grid arranges the ranks of a communicator in rows and columns: rank r is in row r /
- * col_count. */
+/* A grid has the ranks of a communicator in rows and columns: rank r is in row r / col_count. */
 typedef struct tg_dist_grid tg_dist_grid;
 
 /* Makes a grid of all ranks of `comm`, which has row_count * col_count ranks. MPI must be

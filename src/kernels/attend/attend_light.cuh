@@ -6,10 +6,10 @@
  * shared memory, and warps that share out the keys add their states there.
  *
  * Both products may take their elements in any order. Lane 4 g + c reads 16 bytes at once. They are
- * elements 32 i + 8 c .. + 7 of a row of Q or K, operands of two products, and elements 64 i + 8 (g
- * / 2 + g % 2 * 4) .. + 7 of four keys of V, operands of eight products. Its sums then belong to
- * elements 64 i + 8 c .. + 7 and 64 i + 32 + 8 c .. + 7 of D, and four lanes store whole sectors of
- * 32 bytes.
+ * elements 32 i + 8 c .. + 7 of a row of Q or K, operands of two products, and elements
+ * 64 i + 8 (g / 2 + g % 2 * 4) .. + 7 of four keys of V, operands of eight products. Its sums then
+ * belong to elements 64 i + 8 c .. + 7 and 64 i + 32 + 8 c .. + 7 of D, and four lanes store whole
+ * sectors of 32 bytes.
  */
 #ifndef TGI_ATTEND_LIGHT_CUH
 #define TGI_ATTEND_LIGHT_CUH

@@ -189,7 +189,7 @@ template <class Sizes> struct tgi_attend_feeder {
     tgi_attend_ring<Sizes> ring;
     const uint32_t q;
     uint32_t q_parity;
-    uint32_t landed; /* bit of a place: parity of its next phase of TMA */
+    uint32_t landed; /* bit i: parity of TMA's next phase at place i */
 
     /* Signals that everything that `Threads` threads have copied has arrived. */
     template <int Threads> static __device__ __forceinline__ void announce(uint32_t full)

@@ -1,8 +1,8 @@
 /*
  * Applies the epilogue to fragments, which are the sums of 64 rows of D as the matrix instruction
  * leaves them in the registers of a warpgroup (ptx/warpgroup_mma.cuh). A warp has 16 of the 64
- * rows. Sum 4 t + 2 h + j belongs to row lane / 4 + 8 h of the 16, and to column 8 t + 2 (lane % 4)
- * + j.
+ * rows. Sum 4 t + 2 h + j belongs to column 8 t + 2 (lane % 4) + j and to row lane / 4 + 8 h of the
+ * 16.
  */
 #ifndef TGI_WGMMA_APPLY_CUH
 #define TGI_WGMMA_APPLY_CUH
