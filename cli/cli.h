@@ -83,8 +83,8 @@ void cli_require_shape(struct argp_state *state, const cli_query *query);
 /* Returns 1 for D = A B of row-major matrices of one type without gaps, and nothing else. */
 int cli_is_plain_product(const tg_problem *problem);
 
-/* Reads a shape MxNxK without further parts: an FP32 product with each size from 1 to `most`. The
- * error line names `what` takes it ("the page shows"). Returns a cli_exit. */
+/* Reads a shape MxNxK without further parts: an FP32 product with each size from 1 to `most`.
+ * `what` ("the page shows") is the subject and the verb of the error line. Returns a cli_exit. */
 int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_problem *problem);
 
 /* Read an option's value; `option` ("--threads") names it in the error line. Return 1, or 0 after

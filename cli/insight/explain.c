@@ -31,8 +31,8 @@ static const struct argp_option option_list[] = {
      0},
     {"tile", CLI_KEY_TILE, "T", 0,
      "Side of the tile, with or without a row in the table: 1 to 128 for rungs 1 to "
-     "6; 8, 16, 32 or 64 for rung 7; 64 or 128 for rung 8; auto lists all tiles, says which "
-     "are legal, and recommends one",
+     "6; 8, 16, 32 or 64 for rung 7; 64 or 128 for rung 8; auto lists the legal tiles and "
+     "the first of each range that is not legal, with the reason, and recommends one",
      0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip to predict for, installed or not: t4, a10, a40, l4, l40s, a100, rtx3090, "

@@ -246,7 +246,7 @@ const struct argp cli_argp_profile = {
     .options = option_list,
     .parser = parse_option,
     .args_doc = "MxNxK",
-    .doc = "Count the memory accesses and the time of kernels on a GPU by Nsight Compute, and "
+    .doc = "Measure the memory accesses and the time of kernels on a GPU by Nsight Compute, and "
            "compare them with the model and the simulator.\v"
            "Each kernel runs as often as the profiler needs, with empty caches. All shapes of "
            "`tilegemm bench` are accepted. The model's time includes 3 us for a launch, the "

@@ -78,8 +78,8 @@ static const struct argp_option options_table[] = {
     {.name = "device-memory",
      .key = KEY_DEVICE_MEMORY,
      .arg = "SIZE",
-     .doc = "Memory for the matrices on a GPU (default: three quarters of the free memory). Larger "
-            "matrices are copied in panels while other panels are multiplied"},
+     .doc = "Memory for the matrices on a GPU (default: three quarters of the free memory). "
+            "Matrices are copied in panels while other panels are multiplied"},
     {.name = "check",
      .key = KEY_CHECK,
      .doc = "Verify D by Freivalds' method before it is written; a wrong D is not written"},

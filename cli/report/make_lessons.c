@@ -13,8 +13,8 @@
 /* Every row of the ladder runs at this size, of whole tiles. */
 static const explain_case whole_tiles = {.m = 128, .n = 128, .k = 32};
 
-/* Tile sides without a row, whose accesses the page shows beside those of the rows: for families of
- * any tile, at sizes that the sides divide for which family tiled has no row. */
+/* Sides of tiles that have no row in some families, whose accesses the page shows beside those of
+ * the rows. The sides without a row in family tiled divide the sizes, because it has no edges. */
 static const int further_tiles[] = {3, 5, 8, 12, 16, 20};
 static const explain_case further_sizes = {.m = 60, .n = 120, .k = 60};
 
@@ -67,15 +67,16 @@ int main(int argc, char **argv)
     int exit_code = CLI_EXIT_OK;
     report_case report = {.progress = NULL};
     json_t *simulations = json_array(), *traces = json_array();
-    /* All operands fit in the L2 cache of every chip of the table, so that no count depends on the
-     * chip. */
+    /* The operands fit in the L2 cache of every chip of the table, whose counts are therefore the
+     * same. */
     int is_done = tg_find_chip("h200", &report.shown.chip) == TG_STATUS_OK && simulations &&
                   traces && append_simulations(&report, simulations, &exit_code) &&
                   append_walks(&report, traces, &exit_code);
     json_t *lessons = json_pack("{s:o, s:o}", "simulations", simulations, "traces", traces);
-    char *text = lessons ? cli_pack_json(lessons) : NULL;
+    char *text = lessons ? cli_pack_json(lessons) : NULL; /* it releases the lessons */
+    if ((!is_done || !text) && exit_code == CLI_EXIT_OK)
+        cli_print_error("out of memory for the lessons of the page");
     is_done = is_done && text && write_text(argv[1], text);
     free(text);
-    json_decref(lessons);
     return is_done ? EXIT_SUCCESS : EXIT_FAILURE;
 }

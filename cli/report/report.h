@@ -29,7 +29,7 @@ json_t *cli_read_bench_file(const char *path, int *exit_code);
 int cli_append_profile(const char *path, const explain_case *shown, json_t *list, int *exit_code);
 
 /* Appends the simulations of the ladder at m, n and k of `sizes`, as `simulate --json` prints them:
- * of all rows if `tile` is 0, else of the rungs with that tile, unless it has a row. has_requests
+ * of all rows if `tile` is 0, else of each rung with that tile that has no row of it. has_requests
  * adds the requests of a warp. If k was shortened, "whole_k" holds k and the counts of the whole.
  * Returns 0 on failure: *exit_code is unchanged when memory ran out, else it is a cli_exit and the
  * error has been printed. */
@@ -48,7 +48,7 @@ int cli_append_walk(const report_case *report, const cli_walk *walk, json_t *lis
 
 /* Returns the lessons, the simulations that are the same in every report: an object of the arrays
  * "simulations" and "traces", which make_lessons wrote when the command was built. The caller frees
- * it. Returns NULL when out of memory. */
+ * it. Returns NULL when out of memory, or if the build has no page. */
 json_t *cli_read_lessons(void);
 
 /* Finds the page in the program: the text before the data, and the text after it. Returns 0 after

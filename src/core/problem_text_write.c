@@ -92,7 +92,7 @@ static void append(char *text, size_t capacity, const char *format, ...)
     va_end(arguments);
 }
 
-/* Appends the shortest text of %g that strtod reads back as the same number. */
+/* Fills `number` with the shortest text of %g that strtod reads back as the same number. */
 static void write_number(double value, char number[NUMBER_BYTES])
 {
     snprintf(number, NUMBER_BYTES, "%.17g", value);

@@ -74,10 +74,12 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
     if ((p->b.col != 1 && !must_copy_b(p, kernels->direct_tiles)) ||
         (p->a.col != 1 && p->a.row != 1) || !tgi_cpu_is_d_plain(p) || p->c.col != 1) {
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
-                   "works in place: the rows of C and D must be contiguous, A's rows or columns, "
-                   "and B's rows, or its columns if a panel of them has at most %d bytes",
-                   COPIED_BYTES_MAX);
+        tgi_refuse(
+            &proposal->refusal, TG_REFUSAL_LAYOUT,
+            "works in place: the rows of C and D must be contiguous (or the columns of both), "
+            "A's rows or columns, and B's rows, or its columns if a panel of them has at most "
+            "%d bytes",
+            COPIED_BYTES_MAX);
         return;
     }
     if (!tgi_cpu_do_tiles_know(&p->epilogue)) {

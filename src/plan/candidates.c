@@ -86,8 +86,8 @@ static const tgi_kernel *choose_among(const tgi_backend *backend, const tgi_mach
     const tgi_kernel *chosen = NULL;
     double serial_s = 0.0;
     for (int i = 0; i < BITS_COUNT; i++) {
-        /* A batch-invariant problem takes the last instruction set, because a choice by time would
-         * depend on the shape. */
+        /* A batch-invariant problem takes the last instruction set that has a legal row, whose rows
+         * are legal for any m. A choice by time could depend on m. */
         if (choices[i].best &&
             (!chosen || problem->is_batch_invariant || choices[i].serial_s < serial_s)) {
             chosen = choices[i].best;

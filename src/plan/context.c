@@ -95,8 +95,8 @@ static tg_status check_limit(const tg_context_options *options, tgi_machine *mac
     return TG_STATUS_OK;
 }
 
-/* Reserves the spare workspace. If there is no memory, a plan that needs workspace fails later. The
- * thread's error detail is kept. */
+/* Reserves the spare workspace. If there is no memory, a plan that needs workspace asks again and
+ * reports the failure. The thread's error detail is kept. */
 static void reserve_spare(tg_context *context)
 {
     char detail[512];

@@ -81,7 +81,8 @@ class Browser:
         about each."""
         return self.driver.execute_script(
             "return [...document.querySelectorAll(arguments[0])].filter(one =>"
-            " one.checkVisibility({visibilityProperty: true}));", selector)
+            " one.getClientRects().length && one.checkVisibility({visibilityProperty: true}));",
+            selector)
 
     def show(self, view):
         self.find(f"#tab-{view}").click()

@@ -7,7 +7,7 @@ from page_text import table
 
 STEM = "epilogues"  # of the names of the files
 LENGTHS = ((2048, "k from 2048"), (512, "k from 512"), (0, "shorter k"))
-UNFUSED, PEER = "/ unfused", "/ peer"
+UNFUSED, PEER = "of two passes", "of the peer"
 COLUMNS = [label for _, label in LENGTHS] + [UNFUSED, PEER]
 
 
@@ -39,10 +39,10 @@ def find_ratios(records, name):
 
 
 def tell_ratios(ratios):
-    """Returns the mean and the largest of ratios."""
+    """Returns the text of the mean and the largest of ratios."""
     if not ratios:
         return "-"
-    return f"{statistics.geometric_mean(ratios):.2f}, {max(ratios):.2f}"
+    return f"{statistics.geometric_mean(ratios):.3f}, {max(ratios):.2f}"
 
 
 def make_section(path, name):
@@ -50,15 +50,18 @@ def make_section(path, name):
     result = json.loads(path.read_text(encoding="utf-8"))
     head = result["head"]
     text = (f"## {path.stem}, {head['machine']['processor']}\n\n"
-            f"Shapes of `tools/measure/measure_epilogues` by seed {result['seed']}. Time with an "
-            "epilogue over that of the plain\nproduct by the length of k, over that of the product "
-            "and a second pass over D, and over\nthat of the peer's product with its own epilogue: "
-            "mean and largest; under 1 we are faster.\n"
+            f"Shapes that `tools/measure/measure_epilogues` drew, seed {result['seed']}, on one "
+            "thread. The\ncolumns of k have our time with the epilogue over that of our plain "
+            "product, by the length of k.\n\"Of two passes\" is that time over the one of our "
+            "plain product and a second pass over D, and\n\"of the peer\" over the one of the "
+            "peer's product with its own epilogue: below 1 the fused\nproduct is faster. A cell "
+            "has the geometric mean and the largest ratio. relu, gelu and silu\ninclude a bias by "
+            "columns; c is beta = 1.\n"
             f"Peer: {head['peers'][0]['version']}. Source {head['source']}, {head['date'][:10]}. "
             f"File: `{name}`.\n")
     for (kind, mode), records in group_records(result["records"]).items():
         text += f"\n{kind}, {mode}, {len(records)} shapes:\n\n"
-        text += table(["epilogue", *COLUMNS[:len(LENGTHS)], "of two passes", "of the peer"],
+        text += table(["epilogue", *COLUMNS],
                       [[epilogue, *map(tell_ratios, find_ratios(records, epilogue).values())]
                        for epilogue in records[0]["epilogues"]])
     return text + "\n"
