@@ -49,12 +49,6 @@ static inline unsigned tgi_epilogue_find_used(const tgi_epilogue *p)
     return used;
 }
 
-/* Returns 1 if an operand has a scale. */
-static inline int tgi_epilogue_has_scale(const tgi_epilogue *epilogue)
-{
-    return (tgi_epilogue_find_used(epilogue) & TGI_OPERANDS_SCALE) != 0;
-}
-
 /* Returns 1 if D is alpha times the sums plus beta C, converted. */
 static inline int tgi_epilogue_is_linear(const tgi_epilogue *epilogue)
 {

@@ -80,17 +80,11 @@ static inline const tgi_operand_row *tgi_operands_get(int id)
     return &table[id];
 }
 
-/* Sets of operands: bit 1 << tgi_operand_id of each. */
+/* Holds bit 1 << tgi_operand_id of each operand of the epilogue. */
 enum {
     TGI_OPERANDS_EPILOGUE = 0
 #define TGI_OPERAND(name, title, form, role, ...)                                                  \
     +(TGI_ROLE_##role == TGI_ROLE_EPILOGUE ? 1 << TGI_OPERAND_##name : 0)
-#include "core/operands.def"
-#undef TGI_OPERAND
-    ,
-    TGI_OPERANDS_SCALE = 0
-#define TGI_OPERAND(name, title, form, ...)                                                        \
-    +(TGI_FORM_##form == TGI_FORM_SCALE ? 1 << TGI_OPERAND_##name : 0)
 #include "core/operands.def"
 #undef TGI_OPERAND
 };
