@@ -93,7 +93,8 @@ ACC_LOCAL(activate_rows)(ACC(elem) * row, int64_t rows, int64_t cols, int64_t ro
     for (; rows > 0; rows--, row += row_elems) {
 #if ACC_IS_FP32
         for (int64_t j = 0; j < cols; j += VECTOR_ELEMS) {
-            const int left = (int)(cols - j), is_whole = left >= VECTOR_ELEMS;
+            const int is_whole = j + VECTOR_ELEMS <= cols;
+            const int left = is_whole ? VECTOR_ELEMS : (int)(cols - j);
             float part[VECTOR_ELEMS];
             fp32_store(part, is_whole ? fp32_load(row + j) : fp32_load_some(row + j, left));
             for (int i = 0; i < VECTOR_ELEMS; i++)
