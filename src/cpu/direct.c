@@ -317,11 +317,11 @@ static tg_status launch(const tgi_call *call)
     const direct_prepared *prepared = call->prepared;
     const tgi_problem *p = call->problem;
     const double alpha = p->epilogue.alpha, beta = p->epilogue.beta;
-    /* If beta is 0, C is never read, and D stands for it. */
+    /* D stands for a C or a bias that is missing, and is not read as such. */
     const char *a = prepared->is_transposed ? call->b : call->a;
     const char *b = prepared->is_transposed ? call->a : call->b;
     const char *c = call->c ? call->c : call->d;
-    const char *bias = p->epilogue.bias != TG_BIAS_NONE ? call->bias : NULL;
+    const char *bias = p->epilogue.bias != TG_BIAS_NONE ? call->bias : call->d;
     char *d = call->d;
     if (prepared->is_one_call) {
         const direct_part *part = prepared->group[0].part;

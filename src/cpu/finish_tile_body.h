@@ -34,8 +34,8 @@ TILE(finish_vectors)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, cons
     const ACC(vec) one = ACC(set)(1);
     const ACC(vec) alpha = ACC(set)((ACC(elem))alpha_value);
     const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
-    const int has_c = beta_value != 0.0, has_bias = bias != NULL;
-    const int is_streamed = t->is_streamed, is_by_row = t->is_bias_by_row;
+    const int has_c = beta_value != 0.0, has_bias = t->bias != TG_BIAS_NONE;
+    const int is_streamed = t->is_streamed, is_by_row = t->bias == TG_BIAS_ROW;
     ACC(vec) added = ACC(zero)();
     if (has_bias && !is_by_row)
         added = is_whole ? ACC(load)(bias) : ACC(load_some)(bias, cols);
@@ -67,7 +67,7 @@ TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const A
                   const ACC(elem) * bias, int rows, double alpha, double beta)
 {
     const tg_type type = sizeof(ACC(elem)) == 4 ? TG_TYPE_FP32 : TG_TYPE_FP64;
-    const int bias_step = bias && !t->is_bias_by_row ? VECTOR_ELEMS : 0;
+    const int bias_step = t->bias == TG_BIAS_COL ? VECTOR_ELEMS : 0;
     ACC(elem) *first = d;
     int left = t->cols;
     for (; left >= VECTOR_ELEMS; left -= VECTOR_ELEMS) {
@@ -101,7 +101,7 @@ TILE(finish_registers)(const tgi_tile *t, const ACC(elem) * c, const ACC(elem) *
                 accum[i][v] =
                     ACC(fma)(beta, LOAD_VECTOR(c + i * c_row + v * VECTOR_ELEMS, v), accum[i][v]);
     }
-    if (bias) {
+    if (t->bias == TG_BIAS_COL) {
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++) {
             const ACC(vec) added = LOAD_VECTOR(bias + v * VECTOR_ELEMS, v);

@@ -81,9 +81,9 @@ TILE(narrow_tile)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * 
         for (int i = 0; i < rows; i++)
             TGI_COMBINE(accum[i], ACC(mul), ACC(fma), alpha, accum[i], has_c, beta,
                         ACC(load_some)(c + i * c_row, cols));
-        if (bias) { /* the sum is rounded once, as of an addition */
+        if (t->bias != TG_BIAS_NONE) { /* the sum is rounded once, as of an addition */
             const ACC(vec) one = ACC(set)(1);
-            const int is_by_row = t->is_bias_by_row;
+            const int is_by_row = t->bias == TG_BIAS_ROW;
             const ACC(vec) bias_row = ACC(load_some)(bias, is_by_row ? 0 : cols);
 #pragma GCC unroll 14
             for (int i = 0; i < rows; i++)

@@ -83,7 +83,7 @@ typedef struct tile_walk {
     char *d;
     const char *c; /* D if there is no C; it is then never read */
     double alpha, beta;
-    const char *bias;  /* the part of the block, or NULL */
+    const char *bias;  /* the part of the block, or D if there is none; it is then never read */
     const char *a, *b; /* first elements of the tile */
     int64_t a_row;     /* elements from one row of A to the next */
     tgi_tile tile;
@@ -102,7 +102,9 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
                         ? 0
                         : tgi_cpu_find_ahead(tiles, s->a.order, rows, tile->a_step);
     if (walk->target != TO_FINISH) {
-        const int64_t bias_elems = walk->bias ? tile->is_bias_by_row ? i : j : 0;
+        const int64_t bias_elems = tile->bias == TG_BIAS_ROW   ? i
+                                   : tile->bias == TG_BIAS_COL ? j
+                                                               : 0;
         tile->tile_count = count;
         function(tile, walk->a, walk->b, walk->c + (i * tile->c_row + j) * bytes,
                  walk->d + (i * tile->d_row + j) * bytes, walk->bias + bias_elems * bytes,
@@ -134,16 +136,15 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     tile->is_streamed = tile->is_d_far = 0;
     tile->b_ahead = 0;
     tile->prefetch = s->prefetch;
-    walk->bias = NULL;
     if (walk->target != TO_D) {
         tgi_cpu_set_epilogue(tile, 1.0, 0.0, TG_BIAS_NONE, TG_ACTIVATION_NONE);
         walk->d = s->sums;
-        walk->c = walk->d;
+        walk->c = walk->bias = walk->d;
         tile->d_row = tile->c_row = s->sums_row;
         return;
     }
     walk->d = (char *)tgi_cpu_at(s->call->d, &p->d, s->batch, s->row, s->col, bytes);
-    walk->c = walk->d;
+    walk->c = walk->bias = walk->d;
     tile->d_row = tile->c_row = p->d.row;
     if (s->is_first && p->epilogue.beta != 0.0) {
         walk->c = tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, bytes);
@@ -153,11 +154,11 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     walk->beta = s->is_first ? p->epilogue.beta : 1.0;
     tile->is_streamed = s->decision->is_streamed;
     tile->is_d_far = s->decision->is_d_far && !s->decision->is_streamed;
-    if (s->is_last)
+    const tg_bias bias = s->is_last ? p->epilogue.bias : TG_BIAS_NONE;
+    if (bias != TG_BIAS_NONE)
         walk->bias =
             tgi_problem_find_part(p, TGI_OPERAND_bias, s->call->bias, s->batch, s->row, s->col);
-    tgi_cpu_set_epilogue(tile, walk->alpha, walk->beta,
-                         s->is_last ? p->epilogue.bias : TG_BIAS_NONE,
+    tgi_cpu_set_epilogue(tile, walk->alpha, walk->beta, bias,
                          s->is_last ? p->epilogue.activation : TG_ACTIVATION_NONE);
 }
 

@@ -62,13 +62,14 @@ int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles);
 int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
                            int64_t a_step);
 
-/* Sets what a tile knows of its epilogue, given whether it has a bias; is_streamed is set. */
+/* Fills the tile's members about its epilogue. The caller has set is_streamed. `bias` is
+ * TG_BIAS_NONE if the tile adds none. */
 static inline void tgi_cpu_set_epilogue(tgi_tile *tile, double alpha, double beta, tg_bias bias,
                                         tg_activation activation)
 {
-    tile->is_bias_by_row = bias == TG_BIAS_ROW;
+    tile->bias = bias;
     tile->activation = activation;
-    tile->is_by_memory = alpha != 1.0 || tile->is_streamed || tile->is_bias_by_row ||
+    tile->is_by_memory = alpha != 1.0 || tile->is_streamed || bias == TG_BIAS_ROW ||
                          (activation != TG_ACTIVATION_NONE && activation != TG_ACTIVATION_RELU);
     tile->is_plain = !tile->is_by_memory && beta == 0.0 && bias == TG_BIAS_NONE &&
                      activation == TG_ACTIVATION_NONE;

@@ -36,13 +36,14 @@ typedef struct tgi_tile {
     int is_d_far;     /* D and C are prefetched while the sums are formed: L1 does not hold them */
     int is_streamed;  /* D is written by non-temporal stores; its rows are aligned to vectors */
     tgi_prefetch *prefetch; /* rows of later blocks, in family `packed`, or NULL */
-    int is_bias_by_row;
+    tg_bias bias;
     tg_activation activation; /* narrow tiles have at most ReLU */
 } tgi_tile;
 
-/* Pointers and factors come beside the shape, so that a plan can keep the shape. C is not read if
- * beta is 0. The bias is that of the first row and column, or NULL. Tables of micro-kernels are
- * indexed by rows - 1 and by the order of A. */
+/* Pointers and factors come beside the shape, so that a plan can keep the shape. The bias is that
+ * of the first row and column. C is not read if beta is 0, nor the bias if the tile has none. A
+ * call of several tiles steps on all pointers, so that D then stands for them. Tables of
+ * micro-kernels are indexed by rows - 1 and by the order of A. */
 typedef void tgi_tile_fn(const tgi_tile *tile, const void *a, const void *b, const void *c, void *d,
                          const void *bias, double alpha, double beta);
 typedef enum tgi_a_order {

@@ -160,7 +160,7 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
         TILE(tile_body)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole);
         if (--left == 0)
             return;
-        if (bias && t->is_bias_by_row)
+        if (t->bias == TG_BIAS_ROW)
             bias += rows;
         a += t->a_step;
         d += rows * t->d_row;
