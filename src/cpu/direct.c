@@ -67,6 +67,23 @@ static double count_column_cycles(const tgi_machine *machine, const tgi_problem 
            again_cycles * a_bytes * (panel_count - 1.0);
 }
 
+/* Returns the activation that tiles apply. Others are applied to D of a whole entry. */
+static tg_activation find_tile_activation(const tgi_epilogue *epilogue)
+{
+    return epilogue->activation == TG_ACTIVATION_RELU ? TG_ACTIVATION_RELU : TG_ACTIVATION_NONE;
+}
+
+/* Returns the bytes of D that an activation outside the tiles reads and writes once more. An entry
+ * of up to half of L2 is still there. */
+static double count_activated_bytes(const tgi_machine *machine, const tgi_problem *p)
+{
+    const double entry_bytes = (double)(p->m * p->n * tgi_type_bytes(p->d_type));
+    const int is_in_tiles = p->epilogue.activation == find_tile_activation(&p->epilogue);
+    if (is_in_tiles || entry_bytes <= (double)machine->l2_bytes / 2.0)
+        return 0.0;
+    return 2.0 * entry_bytes * (double)p->batch_count;
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
 {
     const tgi_problem oriented = orient(given), *p = &oriented;
@@ -114,7 +131,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     tgi_cpu_work work = {
         .macs = (double)p->m * cols * (double)p->k * batch_count,
         .macs_per_cycle = tgi_cpu_macs_per_cycle(kernel),
-        .memory_bytes = tgi_model_operand_bytes(p),
+        .memory_bytes = tgi_model_operand_bytes(p) + count_activated_bytes(machine, p),
         /* D is written and B read down narrow columns; of a batch the next entry is prefetched. */
         .memory_share = p->batch_count > 1 ? 0.8 : 0.4,
         .fixed_cycles =
@@ -154,12 +171,6 @@ typedef struct direct_prepared {
     int group_count;
     direct_panels group[3]; /* whole panels, the rest of the wide ones, a narrow one */
 } direct_prepared;
-
-/* Returns the activation that tiles apply. Others are applied to D of a whole entry. */
-static tg_activation find_tile_activation(const tgi_epilogue *epilogue)
-{
-    return epilogue->activation == TG_ACTIVATION_RELU ? TG_ACTIVATION_RELU : TG_ACTIVATION_NONE;
-}
 
 /* Prepares `tile_count` tiles of `rows` rows. A call computes all of them, or one narrow tile. */
 static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t rows,
