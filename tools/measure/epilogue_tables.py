@@ -45,6 +45,15 @@ def tell_ratios(ratios):
     return f"{statistics.geometric_mean(ratios):.3f}, {max(ratios):.2f}"
 
 
+def tell_load(machine):
+    """Returns a sentence about other work on the machine when the run began, if there was any."""
+    if machine["load_average"] <= machine["processor_count"]:
+        return ""
+    return (f"The run began at a load average of {machine['load_average']:.1f} on "
+            f"{machine['processor_count']} processors; other work may have\nmade some of the largest "
+            "ratios.\n")
+
+
 def make_section(path, name):
     """Returns the section of a result file."""
     result = json.loads(path.read_text(encoding="utf-8"))
@@ -58,7 +67,7 @@ def make_section(path, name):
             "has the geometric mean and the largest ratio. relu, gelu and silu\ninclude a bias by "
             "columns; c is beta = 1.\n"
             f"Peer: {head['peers'][0]['version']}. Source {head['source']}, {head['date'][:10]}. "
-            f"File: `{name}`.\n")
+            f"File: `{name}`.\n" + tell_load(head["machine"]))
     for (kind, mode), records in group_records(result["records"]).items():
         text += f"\n{kind}, {mode}, {len(records)} shapes:\n\n"
         text += table(["epilogue", *COLUMNS],
