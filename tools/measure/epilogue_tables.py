@@ -50,8 +50,8 @@ def tell_load(machine):
     if machine["load_average"] <= machine["processor_count"]:
         return ""
     return (f"The run began at a load average of {machine['load_average']:.1f} on "
-            f"{machine['processor_count']} processors; other work may have\nmade some of the largest "
-            "ratios.\n")
+            f"{machine['processor_count']} processors; other work may have\nmade some of the "
+            "largest ratios.\n")
 
 
 def make_section(path, name):
