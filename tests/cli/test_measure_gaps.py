@@ -150,7 +150,7 @@ class Epilogues(unittest.TestCase):
     def test_shapes_are_problems(self):
         for device, words in (("cuda", ["--gpu", "h200"]), ("cpu", ["--device", "cpu"])):
             figures = self.tool.DEVICES[device]
-            for kind in self.tool.TYPES:
+            for kind in self.tool.KINDS:
                 text = self.tool.draw_shape(random.Random(7), kind, figures)
                 self.assertEqual(text, self.tool.draw_shape(random.Random(7), kind, figures))
                 self.assertEqual("batch=" in text, kind.startswith("batch"))
@@ -171,8 +171,8 @@ class Epilogues(unittest.TestCase):
             self.tool.print_tables([{"type": "bf16", "mode": "hot", "k": 512, "epilogues": times}])
         rows = {line.split()[0]: line.split()[1:] for line in printed.getvalue().split("\n")
                 if line.split()[:1] and line.split()[0] in self.tool.EPILOGUES}
-        self.assertEqual(rows["plain"], ["-", "1.000", "1.00", "-", "-", "0.500", "0.50"])
-        self.assertEqual(rows["bias"], ["-", "1.500", "1.50", "-", "1.250", "1.25", "-"])
+        self.assertEqual(rows["plain"], ["-", "1.000,", "1.00", "-", "-", "0.500,", "0.50"])
+        self.assertEqual(rows["bias"], ["-", "1.500,", "1.50", "-", "1.250,", "1.25", "-"])
         self.assertEqual(rows["silu"], ["-"] * 5)
 
     def test_losers(self):
