@@ -23,19 +23,19 @@ tg_type cli_get_attention_sum_type(const tg_attention *attention);
 void cli_list_attention(tg_attention *attention,
                         cli_attention_tensor tensors[cli_attention_tensors]);
 
-/* Finds how many elements a tensor's strides reach over, from `low` (<= 0) on. A plan has shown
- * that 63 bits hold them. */
+/* Finds the number of elements over which a tensor's strides reach, from `low` (<= 0) on. A plan
+ * has checked that 63 bits hold it. */
 int64_t cli_find_attention_reach(const cli_attention_tensor *tensor, int64_t *low);
 
-/* An attention where a context computes it: on a GPU its operands are copies. */
+/* An attention in the memory of its context. On a GPU its operands are copies. */
 typedef struct cli_placed_attention {
     tg_context *context;
     tg_attention attention;
     void *memory[cli_attention_tensors + cli_attention_lists]; /* NULL on the CPU */
 } cli_placed_attention;
 
-/* Copies the operands of `host` to the device; on the CPU they stay where they are. The caller
- * passes *placed to cli_release_attention, even after a failure. */
+/* Copies the operands of `host` to the device; on the CPU uses them in place. The caller passes
+ * *placed to cli_release_attention, even after a failure. */
 tg_status cli_place_attention(tg_context *context, const tg_attention *host,
                               cli_placed_attention *placed);
 

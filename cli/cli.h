@@ -71,7 +71,7 @@ enum cli_query_key {
 /* Handles one option of cli_query_key, or the shape, for the parser of a command. */
 error_t cli_take_query_option(int key, char *arg, struct argp_state *state, cli_query *query);
 
-/* The parser of a command that has these options alone; its input is a cli_query. */
+/* The parser of a command that has only these options; its input is a cli_query. */
 error_t cli_parse_query_option(int key, char *arg, struct argp_state *state);
 
 /* Runs argp_parse for a command whose input is `input`. Returns a cli_exit. */
@@ -83,8 +83,8 @@ void cli_require_shape(struct argp_state *state, const cli_query *query);
 /* Returns 1 for D = A B of row-major matrices of one type without gaps, and nothing else. */
 int cli_is_plain_product(const tg_problem *problem);
 
-/* Reads a shape that is MxNxK alone: such a product in FP32, each size from 1 to `most`. The
- * error line says `what` ("the page shows"). Returns a cli_exit. */
+/* Reads a shape MxNxK without further parts: an FP32 product with each size from 1 to `most`.
+ * `what` ("the page shows") is the subject and the verb of the error line. Returns a cli_exit. */
 int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_problem *problem);
 
 /* Read an option's value; `option` ("--threads") names it in the error line. Return 1, or 0 after

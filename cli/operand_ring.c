@@ -38,7 +38,7 @@ static tg_problem move_problem(const cli_operand_ring *ring, char *base,
     return moved;
 }
 
-/* Copies set 0 of the device to the other sets: what is there doubles with each copy. */
+/* Copies set 0 of the device to the other sets. Each copy doubles the number of filled sets. */
 static int repeat_set(const cli_operand_ring *ring, int64_t set_bytes)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -142,7 +142,7 @@ const tg_buffers *cli_next_buffers(cli_operand_ring *ring)
     return buffers;
 }
 
-/* Copies D of set 0 between the device and the host; on the CPU they are one. */
+/* Copies D of set 0 between the device and the host; on the CPU they are the same memory. */
 static tg_status copy_output(const cli_operand_ring *ring, int is_to_device)
 {
     void *host = ring->operands[0].allocation[TGI_OPERAND_d],

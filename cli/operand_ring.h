@@ -4,8 +4,8 @@
 
 #include "check/check.h"
 
-/* The operand sets that calls use in turn: one set, or enough that none is still cached when it is
- * used again. */
+/* The operand sets that calls use in turn: one set, or so many that no set is still cached when it
+ * is used again. */
 typedef struct cli_operand_ring {
     const tg_context *context;
     int is_on_gpu;
@@ -18,8 +18,7 @@ typedef struct cli_operand_ring {
     int64_t d_offset;
 } cli_operand_ring;
 
-/* Returns the number of sets of set_bytes from which on the device's caches hold none until its
- * next use. */
+/* Returns the number of sets of set_bytes with which no set is still cached at its next use. */
 int64_t cli_count_uncached_sets(const tg_context *context, double set_bytes);
 
 /* Allocates and fills the sets. Returns 0 when out of memory; the ring must be freed all the
@@ -31,7 +30,7 @@ void cli_free_ring(cli_operand_ring *ring);
 /* Returns the buffers of set 0 in host memory. */
 tg_buffers cli_get_host_buffers(const cli_operand_ring *ring);
 
-/* Returns the set whose turn it is. */
+/* Returns the next set. */
 const tg_buffers *cli_next_buffers(cli_operand_ring *ring);
 
 /* Fills D of set 0 with NaN, on the device too. */

@@ -26,12 +26,12 @@ double cli_read_clock(void);
 /* Makes a progress line. `is_quiet` keeps the line away from a terminal too. */
 cli_progress cli_make_progress(int is_quiet);
 
-/* Begins new work, and wipes the line of the work before. */
+/* Begins new work, and wipes the line of the previous work. */
 void cli_start_progress(cli_progress *progress, const char *label);
 
-/* Shows `done` of `total` (0 <= done <= total), the rate so far and the seconds that the rest takes
- * at that rate, a few times a second at most. This function, cli_start_progress and
- * cli_end_progress allow a NULL progress. */
+/* Shows `done` of `total` (0 <= done <= total), the rate so far and the remaining seconds at that
+ * rate, at most a few times a second. This function, cli_start_progress and cli_end_progress allow
+ * a NULL progress. */
 void cli_show_progress(cli_progress *progress, int64_t done, int64_t total);
 
 /* Wipes the line. */

@@ -107,7 +107,7 @@ function(tg_add_device_images target image_source)
         tg_choose_architectures("${range}" options codes)
         string(JOIN " " codes ${codes})
         if(options STREQUAL "")
-            set(image "${folder}/none.fatbin") # an image of an earlier configuration stays
+            set(image "${CMAKE_CURRENT_BINARY_DIR}/none.fatbin") # images compiled earlier stay
             file(WRITE "${image}" "no image\n")
         else()
             add_custom_command(OUTPUT "${image}"

@@ -13,8 +13,8 @@
  *                                          tg_make_matrix(TG_TYPE_FP32, d, 2, 2));
  *     if (tg_multiply(NULL, &problem) != TG_STATUS_OK) puts(tg_get_error_detail());
  *
- * Order of this page: version, structs and versions, status, types, context, memory, problem, plan,
- * execute, one-shot, problems as text. The title of a section says since which version it exists.
+ * The sections of this page are version, structs and versions, status, types, context, memory,
+ * problem, plan, execute, one-shot, problems as text. A title says since which version it exists.
  *
  * The bits of D do not depend on the number of threads, except the sign and the payload of a NaN.
  *
@@ -23,13 +23,14 @@
  * at once, with the same context and the same plan too; a context or a plan is destroyed after all
  * other calls that use it.
  *
- * Threads of the CPU belong to the process, and all contexts share them. They are made when a
- * product first needs them, take no signal but their own fault, and sleep 0.2 ms after the last
- * call. They round, flush subnormals and trap as the calling thread does. If one cannot be made, a
- * call runs on fewer; if another call has them, on the calling thread alone. A stack of 16 KiB is
- * enough for every call. A child of fork() may go on with its parent's contexts and plans on the
- * CPU, not on a GPU. The shared library stays loaded after dlclose. A plugin that holds the static
- * library ends its threads when it is unloaded, but leaves the default context.
+ * The library's CPU threads belong to the process, and all contexts share them. They are made when
+ * a product first needs them, block all signals but their own faults, and sleep 0.2 ms after the
+ * last call. They round, flush subnormals and trap as the calling thread does. If a thread cannot
+ * be made, a call runs on fewer threads. While another call uses the threads, a call runs on its
+ * calling thread alone. Every call fits into a stack of 16 KiB. A child of fork() may use its
+ * parent's contexts and plans on the CPU, but not on a GPU. The shared library stays loaded after
+ * dlclose. A plugin that holds the static library ends its threads when it is unloaded, but does
+ * not free the default context.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -68,20 +69,21 @@ TG_API const char *tg_get_version(void);
  * tg_init_... sets all members to their defaults and struct_bytes to the size that it is given. In
  * C an initializer does the same for all but tg_problem, whose defaults are not all zero:
  *     tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = a, .b = b, .d = d};
- * A smaller struct, of an older version, lacks members: they have their defaults. A larger struct,
- * of a newer version, is read if all bytes that this version does not know are zero. Other sizes, 0
- * among them, are refused: INVALID_ARGUMENT.
+ * The members that a smaller struct, of an older version, lacks have their defaults. A larger
+ * struct, of a newer version, is accepted if all bytes that this version does not know are zero.
+ * Any other size, such as 0, is refused with INVALID_ARGUMENT.
  *
  * The library fills a struct in the tg_init_... functions, tg_parse_problem, tg_get_device_info and
  * tg_get_plan_info. Each of them takes the size as an argument, writes that many bytes and no more,
- * and sets what this version does not know to zero.
+ * and sets the bytes that this version does not know to zero.
  *
  * tg_matrix is a member of other structs and never changes. An enum may gain values; those it has
  * keep their numbers. */
 
 /* ------------------------------------------------------------------------ status, since 0.1 -- */
 
-/* The result of a call. Names and one-line texts come from tg_get_status_name and _text. */
+/* A status is the result of a call. tg_get_status_name and tg_get_status_text return its name and a
+ * one-line text. */
 typedef enum tg_status {
     TG_STATUS_OK = 0,
     TG_STATUS_INVALID_ARGUMENT = 1,    /* an argument is out of its range; the detail names it */
@@ -123,12 +125,12 @@ typedef enum tg_type {
     TG_TYPE_FP8_E5M2 = 5  /* uint8_t: the upper half of an FP16 */
 } tg_type;
 
-/* A bound on the error of D. The library never chooses a kernel that is less exact than the name.
+/* A precision is a bound on the error of D. The library never chooses a kernel that may exceed it.
  * Every element d of D before the activation satisfies
  *     |d - exact| <= g (|alpha| (|A||B|) + |beta| |C| + |bias|) + u_D |exact| + underflow
  * where |A||B| is the product of magnitudes, u = 2^-24 (2^-53 for FP64 inputs), s = k + 3 (k + 6
- * where there are scales), g = s u / (1 - s u), and u_D is the unit roundoff of D's type. Scales
- * are part of A, B, d and exact here. */
+ * where there are scales), g = s u / (1 - s u), and u_D is the unit roundoff of D's type. Here
+ * A, B, d and exact include their scales. */
 typedef enum tg_precision {
     TG_PRECISION_DEFAULT =
         0, /* the bound above; inputs of any type. BF16 instructions may take subnormal inputs and
@@ -162,10 +164,10 @@ typedef enum tg_operation { TG_OPERATION_NONE = 0, TG_OPERATION_TRANSPOSE = 1 } 
 /* The bias has one value of D's type for each row of D (m values) or for each column (n values). */
 typedef enum tg_bias { TG_BIAS_NONE = 0, TG_BIAS_ROW = 1, TG_BIAS_COL = 2 } tg_bias;
 
-/* GELU and SiLU of a number err by less than its type in D shows, far into the negative tail too:
- * |error| <= 1.5 * 2^-14 |y| + 2^-119 for a D of 16 or 8 bits, 20 * 2^-24 |y| + 2^-149 for one of
- * FP32 and 8 * 2^-53 |y| + 2^-1069 for one of FP64, where y is the exact value. D's rounding comes
- * on top. NaN stays NaN, Inf stays Inf, and -Inf becomes zero. */
+/* GELU and SiLU have a small relative error, even far into the negative tail:
+ * |error| <= 1.6 * 2^-14 |y| + 2^-119 for a D of 16 or 8 bits, 20 * 2^-24 |y| + 2^-149 for FP32 and
+ * 8 * 2^-53 |y| + 2^-1069 for FP64, where y is the exact value. Rounding to D's type adds its own
+ * error. NaN stays NaN, Inf stays Inf, and -Inf becomes zero. */
 typedef enum tg_activation {
     TG_ACTIVATION_NONE = 0,
     TG_ACTIVATION_RELU = 1,      /* x < 0 ? 0 : x; NaN stays NaN */
@@ -180,8 +182,8 @@ typedef enum tg_activation {
 typedef enum tg_scale {
     TG_SCALE_NONE = 0,
     TG_SCALE_TENSOR = 1, /* one value for A, B or D, all of its batch included */
-    TG_SCALE_VECTOR = 2  /* contiguous values, shared by the batch: m for the rows of op(A), n for
-                            the columns of op(B); not for D */
+    TG_SCALE_VECTOR = 2  /* contiguous values, shared by the batch: m values for the rows of op(A),
+                            n values for the columns of op(B); not for D */
 } tg_scale;
 
 /* Return the name that the command takes, "fp32", "default", "relu", ..., in static storage, or
@@ -197,8 +199,8 @@ TG_API int64_t tg_get_type_bytes(tg_type type);
 
 /* ----------------------------------------------------------------------- context, since 0.1 -- */
 
-/* A context is a device with its limits, its workspaces and its cache of plans. Nothing that a user
- * can see changes after its creation, so that any number of threads may share it. */
+/* A context is a device with its limits, its workspaces and its cache of plans. Its settings never
+ * change after its creation, so any number of threads may share it. */
 typedef struct tg_context tg_context;
 
 /* Zero or NULL in any member but struct_bytes means its default. */
@@ -213,30 +215,30 @@ typedef struct tg_context_options {
     int thread_count;   /* CPU threads, 1..1024; no more run than there are processors (default:
                            TILEGEMM_THREADS, else OMP_NUM_THREADS, else the processors that the
                            affinity mask and the CPU quota of the control groups leave) */
-    int64_t workspace_limit_bytes; /* limit on a GPU of the workspace for slices of FP32 operands
-                           and for split-K parts of batch-invariant products: D is
-                           computed in panels that keep it, unless panels of 256 rows need more
-                           (default: a sixteenth of the GPU's memory, at least 256 MiB). Also the
-                           limit of tg_multiply for the panels of operands in ordinary memory
-                           (default: three quarters of what is free) */
+    int64_t workspace_limit_bytes; /* limit of the workspace on a GPU for slices of FP32 operands
+                           and for split-K parts of batch-invariant products. D is computed in
+                           panels that stay within it, unless panels of 256 rows need more
+                           (default: a sixteenth of the GPU's memory, at least 256 MiB). It also
+                           limits the GPU memory that tg_multiply uses for panels of operands in
+                           ordinary memory (default: three quarters of what is free) */
 } tg_context_options;
 
 /* Sets *options, which has `struct_bytes` bytes, to the defaults. Errors: INVALID_ARGUMENT. */
 TG_API tg_status tg_init_context_options(tg_context_options *options, size_t struct_bytes);
 
 /* Makes a context. `options` may be NULL: the defaults. Its strings are copied. On success the
- * caller owns *context and passes it to tg_destroy_context. Errors: UNKNOWN_NAME, NO_DEVICE (an
- * instruction set this CPU lacks counts), INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_FAILURE; then
- * *context is NULL. A GPU's context is the primary one, which the CUDA runtime and PyTorch use too.
- * Where there is room it takes 32 MiB of workspace, so that plans made before its first call seldom
- * allocate. */
+ * caller owns *context and passes it to tg_destroy_context. Errors: UNKNOWN_NAME, NO_DEVICE (also
+ * for an instruction set that the device lacks), INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_FAILURE;
+ * then *context is NULL. A context on a GPU uses the GPU's primary context, as the CUDA runtime and
+ * PyTorch do. It allocates 32 MiB of workspace if the GPU has room, so that first calls
+ * seldom allocate. */
 TG_API tg_status tg_create_context(const tg_context_options *options, tg_context **context);
 
 /* Frees the context, its workspaces and its cache of plans. Plans made from it must be destroyed
  * before. NULL is allowed. */
 TG_API void tg_destroy_context(tg_context *context);
 
-/* The device of a context. */
+/* tg_device_info describes the device of a context. */
 typedef struct tg_device_info {
     size_t struct_bytes;
     const char *device; /* "cpu", "cuda:0" */
@@ -244,8 +246,8 @@ typedef struct tg_device_info {
     const char *isa;    /* highest instruction set in use */
     int thread_count;
     int64_t l1_bytes, l2_bytes, l3_bytes; /* data caches that a core sees; 0 where unknown */
-    /* The members from here on describe a GPU and are 0 on the CPU. Rates are the highest that its
-     * clocks and its bus give. */
+    /* The members from here on describe a GPU and are 0 on the CPU. clock_hz is its highest
+     * clock, and memory_bytes_per_s the bandwidth of its memory bus at the highest clock. */
     const char *bus;        /* PCI address, "0000:17:00.0"; "" on the CPU */
     int compute_capability; /* 10 major + minor: 90 */
     int sm_count, registers_per_sm;
@@ -260,19 +262,21 @@ TG_API tg_status tg_get_device_info(const tg_context *context, tg_device_info *i
                                     size_t struct_bytes);
 
 /* Sets *count to the number of devices that a context can be made for. `device` is "cpu", of which
- * there is 1, or "cuda", of which there are cuda:0 .. cuda:count - 1. Errors: NO_DEVICE, with why
- * there is none, UNKNOWN_NAME, INVALID_ARGUMENT, DEVICE_FAILURE; then *count is 0. */
+ * there is 1, or "cuda", of which there are cuda:0 .. cuda:count - 1. Errors: NO_DEVICE (the
+ * detail says why there is none), UNKNOWN_NAME, INVALID_ARGUMENT, DEVICE_FAILURE; then *count is
+ * 0. */
 TG_API tg_status tg_count_devices(const char *device, int *count);
 
 /* Makes the device's primary context current on the calling thread, for CUDA libraries that are
  * called beside this one. `context` may be NULL: the default one. On the CPU nothing happens.
- * Errors: DEVICE_FAILURE. */
+ * Errors: DEVICE_FAILURE, and those of tg_create_context for the default context. */
 TG_API tg_status tg_activate_device(const tg_context *context);
 
 /* ------------------------------------------------------------------------ memory, since 0.1 -- */
 
-/* In each function of this section `context` may be NULL: the default context. Memory of any other
- * allocator serves as well: a GPU context takes every device pointer of its GPU. */
+/* In each function of this section `context` may be NULL: the default context, whose creation adds
+ * the errors of tg_create_context. Memory of any other allocator serves as well: a GPU context
+ * takes every device pointer of its GPU. */
 
 /* Allocates `size_bytes` >= 0 bytes on the context's device, aligned to 256 bytes on a GPU and to
  * 64 on the CPU. The caller passes *memory to tg_release_memory while the context lives. Errors:
@@ -300,9 +304,9 @@ TG_API tg_status tg_synchronize(const tg_context *context, void *stream);
  *     data + p * batch_stride + i * row_stride + j * col_stride.
  * A, B and C may have any strides, negative and zero included. In D each stride must be larger than
  * the reach of the smaller ones, so that its elements are distinct. D may lie in the gaps of an
- * input, as rows or columns of one larger matrix or batch do. A D that shares memory is always
- * refused. One that does not is taken, unless strides that neither repeat nor nest leave too many
- * places to compare. */
+ * input, as rows or columns of one larger matrix or batch do. A D that shares memory with an input,
+ * and is not C itself, is always refused. Any other D is accepted, unless strides that neither
+ * repeat nor nest leave too many addresses to compare. */
 typedef struct tg_matrix {
     void *data; /* not owned; never written where the matrix is A, B or C */
     tg_type type;
@@ -311,11 +315,12 @@ typedef struct tg_matrix {
     int64_t batch_stride;           /* elements; unused where batch_count is 1 */
 } tg_matrix;
 
-/* One multiplication. Fill it with tg_make_problem or tg_init_problem and change what differs.
+/* A tg_problem describes one multiplication. Fill it with tg_make_problem or tg_init_problem and
+ * change what differs.
  *
  * m, n, k and batch_count are at most 2^48. Over all batch entries D has at most 2^48 elements, and
- * op(A) and op(B) have at most 2^58 each, elements of stride 0 counted. No operand reaches over
- * more than 2^61 bytes. A problem beyond these limits is refused with SIZE_OVERFLOW. */
+ * op(A) and op(B) have at most 2^58 each, elements of stride 0 counted. No operand spans more
+ * than 2^61 bytes. A problem beyond these limits is refused with SIZE_OVERFLOW. */
 typedef struct tg_problem {
     size_t struct_bytes;
     tg_matrix a; /* op_a(a) is m x k */
@@ -329,9 +334,9 @@ typedef struct tg_problem {
     double alpha, beta;  /* rounded to FP32 where the inputs are not FP64. alpha = 0: A and B are
                             never read; beta = 0: C is never read */
     tg_precision precision;
-    int is_batch_invariant; /* 1 if the order in which a row of D is summed shall depend on n and k
-                               alone: it then has the same bits for every m, batch size and
-                               position */
+    int is_batch_invariant; /* 1: the order in which a row of D is summed depends on n and k alone,
+                               so the row has the same bits for every m, batch size and position;
+                               else 0 */
     tg_bias bias;
     const void *bias_data; /* m or n contiguous values of D's type, shared by the batch */
     tg_activation activation;
@@ -340,8 +345,8 @@ typedef struct tg_problem {
     const float *a_scale_data, *b_scale_data, *d_scale_data;
 } tg_problem;
 
-/* Tells a compiler that pointer argument `index` is not read through, so that it does not warn of
- * uninitialised memory there. */
+/* Tells a compiler that the function does not read through pointer argument `index`, so that it
+ * does not warn of uninitialised memory there. */
 #define TG_NOT_READ(index)
 #if defined(__has_attribute)
 #if __has_attribute(access)
@@ -394,8 +399,8 @@ typedef struct tg_plan_options {
 /* Sets *options, which has `struct_bytes` bytes, to the defaults. Errors: INVALID_ARGUMENT. */
 TG_API tg_status tg_init_plan_options(tg_plan_options *options, size_t struct_bytes);
 
-/* Plans `problem` for `context` (NULL: the default context). Data pointers may be NULL here: the
- * shapes, strides, types, alpha, beta and epilogue are what is planned. `options` may be NULL: the
+/* Plans `problem` for `context` (NULL: the default context). A plan depends on the shapes, strides,
+ * types, alpha, beta and epilogue; data pointers may be NULL here. `options` may be NULL: the
  * defaults. On success the caller owns *plan and passes it to tg_destroy_plan. Planning a problem
  * again costs less than a microsecond. Errors: every status but WORKSPACE_TOO_SMALL; then *plan is
  * NULL. */
@@ -405,12 +410,12 @@ TG_API tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
 /* Frees the plan. NULL is allowed. */
 TG_API void tg_destroy_plan(tg_plan *plan);
 
-/* The choices of a plan. */
+/* tg_plan_info describes the choices of a plan. */
 typedef struct tg_plan_info {
     size_t struct_bytes;
     const char *kernel;      /* row of the kernel table; lives as long as the plan */
     int64_t workspace_bytes; /* >= 0; what tg_execute_plan needs */
-    int thread_count;        /* CPU threads that it uses at most */
+    int thread_count;        /* most CPU threads that it uses */
     double predicted_s;      /* seconds, by the model */
 } tg_plan_info;
 
@@ -419,7 +424,7 @@ TG_API tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info, size_
 
 /* ----------------------------------------------------------------------- execute, since 0.1 -- */
 
-/* The memory of one execution. Pointers that a plan does not read may be NULL. */
+/* tg_buffers holds the memory of one execution. Pointers that a plan does not read may be NULL. */
 typedef struct tg_buffers {
     size_t struct_bytes;
     const void *a, *b, *c;
@@ -445,9 +450,9 @@ TG_API tg_status tg_init_buffers(tg_buffers *buffers, size_t struct_bytes,
  * On a GPU all pointers are device pointers, and the call only puts work into the stream. It waits
  * for nothing, and allocates nothing where the caller passes the workspace or the plan needs none.
  * The context keeps a workspace for each stream and a spare one. The first call of a stream takes
- * the spare one, or allocates where that is taken. Calls may be captured into a CUDA graph. The
- * workspace of the context that they use belongs to the graph until the context is destroyed: pass
- * your own where many graphs are captured. */
+ * the spare one, or allocates if that is taken. Calls may be captured into a CUDA graph. Workspace
+ * of the context that captured calls use belongs to the graph until the context is destroyed. A
+ * program that captures many graphs should therefore pass its own workspace. */
 TG_API tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers);
 
 /* ---------------------------------------------------------------------- one-shot, since 0.1 -- */
@@ -456,15 +461,15 @@ TG_API tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
  * `problem` and the context's workspace. `context` may be NULL: the default context, which is made
  * at first use and shared by the process. Errors: those of tg_create_plan and tg_execute_plan.
  *
- * On a GPU the operands may also lie in ordinary memory, pageable or pinned, all of them, and be
- * larger than the GPU's. Panels of them are then copied in, multiplied and copied back at once, and
- * D is complete on return; after DEVICE_FAILURE it is undefined. Each panel takes the best kernel
- * of its shape, so D keeps the bound of its precision, and has the same bits for the same limit of
- * memory and number of threads, but not those of one product on the GPU. is_batch_invariant is
- * UNSUPPORTED if D's columns are cut. Operands of which some lie in the GPU's memory and some in
- * pageable memory are refused: INVALID_ARGUMENT, which names one of each. An operand other than D
- * at an address that an earlier product found on the GPU counts as there until the next
- * tg_release_memory. */
+ * On a GPU all operands may instead lie in ordinary memory, pageable or pinned, and may be larger
+ * than the GPU's memory. The call copies panels in, multiplies others and copies results back at
+ * the same time. D is complete on return; after DEVICE_FAILURE it is undefined. Each panel uses the
+ * best kernel for its shape, so D keeps the bound of its precision. Its bits are the same for the
+ * same memory limit and number of threads, but differ from those of one product on the GPU. If D's
+ * columns are cut, is_batch_invariant is UNSUPPORTED. A mix of operands in the GPU's memory and in
+ * pageable memory is refused with INVALID_ARGUMENT, and the detail names one of each. If an earlier
+ * product found an address on the GPU, an operand other than D at that address is taken to be there
+ * until the next tg_release_memory. */
 TG_API tg_status tg_multiply(tg_context *context, const tg_problem *problem);
 
 /* Does what tg_multiply does, on a stream of a GPU, a CUstream or cudaStream_t. On the CPU `stream`

@@ -40,25 +40,25 @@ typedef struct tg_heads {
     int64_t batch_stride, head_stride, row_stride, element_stride;
 } tg_heads;
 
-/* A query at place i may see key j where the difference allows it. */
+/* A causal mask decides which keys j the query at place i sees. */
 typedef enum tg_causal {
     TG_CAUSAL_NONE = 0,
     TG_CAUSAL_TOP_LEFT = 1,    /* j <= i: the first query stands beside the first key */
-    TG_CAUSAL_BOTTOM_RIGHT = 2 /* j <= i + keys - queries of the batch entry: the last ones do */
+    TG_CAUSAL_BOTTOM_RIGHT = 2 /* j <= i + keys - queries of the batch entry: last beside last */
 } tg_causal;
 
-/* One attention. Fill it with tg_init_attention and change what differs.
+/* tg_attention describes one attention. Fill it by tg_init_attention and change what differs.
  *
- * m, n and head counts are at most 2^31 - 1, head sizes at most 65536. No operand reaches over more
- * than 2^61 bytes, and batch_count * head_count * m is at most 2^61. A problem beyond these limits
+ * m, n and head counts are at most 2^31 - 1, head sizes at most 65536. No operand spans more than
+ * 2^61 bytes, and batch_count * head_count * m is at most 2^61. A problem beyond these limits
  * is refused with SIZE_OVERFLOW.
  *
  * The score of query i and key j, in the order of its steps, is
  *     s = scale * (q_i k_j);  s = soft_cap * tanh(s / soft_cap);  s = s + bias - slope * |p - j|
  * where p = i, or i + keys - queries with TG_CAUSAL_BOTTOM_RIGHT. A key that the mask, the window
- * or a length hides has weight zero and is not read into D, whatever it holds. A key whose score is
+ * or a length hides has weight zero and never affects D, whatever it holds. A key whose score is
  * -Inf has weight zero too, but its V is multiplied by that zero. A row that sees no key is zero,
- * with log_sum_exp -Inf. A NaN or +Inf among the scores of a row makes the row NaN.
+ * and its log_sum_exp is -Inf. A NaN or +Inf among the scores of a row makes the row NaN.
  *
  * Sums and scores are FP32, or FP64 for FP64 inputs, with unit roundoff u. Every element of D obeys
  *     |d - exact| <= (2 e + g + u_w) sum_j w_j |v_j| + u_D |exact| + n 2^-125 max|v|
@@ -77,7 +77,7 @@ typedef struct tg_attention {
     int64_t batch_count;               /* >= 0 */
     int64_t head_count, kv_head_count; /* >= 1; heads of K and V divide those of Q: query head h
                                             reads head h / (head_count / kv_head_count) */
-    int64_t m, n;                      /* >= 0; the largest lengths where the entries differ */
+    int64_t m, n;                      /* >= 0; if batch entries differ, the largest lengths */
     int64_t head_size, v_head_size;    /* >= 1 */
     tg_heads q, k, v, d;
     double scale;                    /* finite; 1 / sqrt(head_size) after tg_init_attention */
@@ -93,7 +93,7 @@ typedef struct tg_attention {
     tg_heads bias; /* batch x head x m x n values of the sums' type; strides of 0 broadcast */
     tg_heads log_sum_exp; /* batch x head x m values of the sums' type; no element_stride */
     const void *slopes;   /* head_count values of the sums' type */
-    /* Lists have a value for each batch entry, offsets one more. With offsets, the rows of entry b
+    /* Lengths have one value for each batch entry, offsets one more. With offsets, rows of entry b
      * are rows offsets[b] .. offsets[b + 1] - 1 of one long tensor, whose batch_stride is not used;
      * query offsets hold for Q, D, bias and log_sum_exp, key offsets for K and V. Values are read,
      * and on the CPU checked, when the plan is executed. */
@@ -122,7 +122,7 @@ typedef struct tg_attention_plan tg_attention_plan;
 /* Plans an attention, whose pointers are ignored. `context` may be NULL: the default one. The
  * caller owns *plan and passes it to tg_destroy_attention_plan while the context lives. Errors:
  * INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP (an output's elements share memory), UNSUPPORTED,
- * OUT_OF_MEMORY; then *plan is NULL. */
+ * OUT_OF_MEMORY, and those of tg_create_context for the default context; then *plan is NULL. */
 TG_API tg_status tg_create_attention_plan(tg_context *context, const tg_attention *attention,
                                           tg_attention_plan **plan);
 

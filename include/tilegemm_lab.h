@@ -1,9 +1,9 @@
 /*
- * tilegemm's instruments: the kernel table, the candidates of a plan, chips, the model of the
- * ladder on a chip, peak rates and timing. The simulator has its own page, tilegemm_sim.h.
+ * This header declares tilegemm's instruments: the kernel table, the candidates of a plan, chips,
+ * the model of the ladder on a chip, peak rates and timing. tilegemm_sim.h declares the simulator.
  *
- * Unlike tilegemm.h this page may change between versions, and its structs do not carry their size:
- * a program that uses it loads the library of the same version.
+ * Unlike tilegemm.h, this header may change between versions, and its structs do not carry their
+ * size. A program must load the library of the version that it was compiled with.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,15 +16,15 @@
 extern "C" {
 #endif
 
-/* One row of the kernel table. Strings have static storage. */
+/* tg_kernel_info describes one row of the kernel table. Its strings have static storage. */
 typedef struct tg_kernel_info {
     const char *name;         /* "cpu_packed_avx512_fp32", ...: built from the row */
     const char *device;       /* "cpu", "cuda" */
     const char *family;       /* "sequential", "blocked", "packed", ... */
     const char *isa;          /* instruction set that it needs */
     tg_type type;             /* type of A and B */
-    int tile_rows, tile_cols; /* register tile, on a GPU a block's; 1 x 1 where there is none */
-    int ladder_rung;          /* 0.. for a kernel of the teaching ladder, -1 for the others */
+    int tile_rows, tile_cols; /* register tile, on a GPU a block's tile; 1 x 1 if it has none */
+    int ladder_rung;          /* 0, 1, ... for a kernel of the ladder, -1 for the others */
     const char *idea;         /* one sentence about the kernel */
     int is_available;         /* 1 if the context's device can run it */
 } tg_kernel_info;
@@ -32,17 +32,19 @@ typedef struct tg_kernel_info {
 /* Returns the number of rows of the table, whatever this machine can run. */
 TG_API int tg_get_kernel_count(void);
 
-/* Fills *info with row `index` (0 .. count - 1) as `context` (NULL: the default) sees it. Errors:
- * INVALID_ARGUMENT, and those of the default context. */
+/* Fills *info with row `index` (0 .. count - 1). `context` (NULL: the default one) decides
+ * is_available. Errors: INVALID_ARGUMENT, and those of tg_create_context for the default
+ * context. */
 TG_API tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_info *info);
 
-/* Do the same for the rungs of attention, which the simulator alone runs: their device is "sim",
- * the tile is the queries of a block and the largest head, ladder_rung counts from 1. */
+/* Do the same for the rungs of attention, which only the simulator runs: their device is "sim",
+ * tile_rows is the queries of a block, tile_cols the largest head size, and ladder_rung counts from
+ * 1. */
 TG_API int tg_get_attention_rung_count(void);
 TG_API tg_status tg_get_attention_rung(const tg_context *context, int index, tg_kernel_info *info);
 
-/* The reasons why a row does not run a problem. A later value means that the row came nearer to
- * taking it. */
+/* A refusal is the reason why a row does not run a problem. A later value means that the row came
+ * nearer to accepting it. */
 typedef enum tg_refusal {
     TG_REFUSAL_NONE,               /* nothing is against the row */
     TG_REFUSAL_OTHER_DEVICE,       /* the row runs on another device */
@@ -67,20 +69,20 @@ typedef enum tg_refusal {
     TG_REFUSAL_NO_PRODUCT /* the row is legal; no kernel runs, as no product is formed */
 } tg_refusal;
 
-/* Return the name that JSON carries, "other_device", and one sentence, in static storage, or NULL
- * for a value that is no refusal. */
+/* Return the refusal's name in JSON, for example "other_device", and one sentence. Both are in
+ * static storage, and NULL for a value outside the enum. */
 TG_API const char *tg_get_refusal_name(tg_refusal refusal);
 TG_API const char *tg_get_refusal_text(tg_refusal refusal);
 
 #define TG_REASON_BYTES 160 /* length of a sentence, with its NUL */
 
-/* One kernel for a problem: its prediction, or why it cannot run. */
+/* A candidate is one kernel for a problem, with its prediction or the reason why it cannot run. */
 typedef struct tg_candidate {
     const char *kernel;
     double predicted_s; /* seconds; 0 if it is not legal */
     int is_legal, is_chosen;
     tg_refusal refusal;           /* why it is not legal, or why it lost */
-    char reason[TG_REASON_BYTES]; /* reason with its values; "" for the chosen one */
+    char reason[TG_REASON_BYTES]; /* refusal as a sentence with values; "" if chosen */
     /* The members from here on describe the plan on a GPU. All are 0 if the kernel is not legal,
      * and on the CPU. */
     int64_t block_count, k_part_count; /* blocks, and split-K parts of a tile */
@@ -93,13 +95,14 @@ typedef struct tg_candidate {
 } tg_candidate;
 
 /* Fills up to `capacity` candidates for the problem, one for each row of the table in its order,
- * and sets *count to their number. If none is legal, none is chosen, and tg_get_error_detail tells
- * why, with a line for the families of each reason. Errors: the others of tg_create_plan. */
+ * and sets *count to the number of rows. `context` may be NULL: the default one. If no row is
+ * legal, the call succeeds, none is chosen, and tg_get_error_detail lists the families of each
+ * reason. Errors: those of tg_create_plan except UNSUPPORTED. */
 TG_API tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
                                     tg_candidate *candidates, int capacity, int *count);
 
-/* A GPU as the model sees it. Rates are the highest at its clock. The functions that take a chip
- * refuse a figure out of its range, and the error names it (docs/chips.md lists all). */
+/* tg_chip describes a GPU to the model. Rates are the highest at its clock. The functions that take
+ * a chip refuse a figure out of its range, and the error names it (docs/chips.md lists all). */
 typedef struct tg_chip {
     char name[32];          /* name for tg_find_chip, "h200" */
     char title[64];         /* "H200 SXM" */
@@ -109,37 +112,37 @@ typedef struct tg_chip {
     int64_t shared_bytes_per_sm, shared_bytes_per_block; /* a block has to opt in */
     int64_t l2_bytes, memory_bytes;
     double clock_hz, memory_bytes_per_s;
-    /* Rates of FP64, and of tensor cores with dense operands and sums in FP32; 0 where unknown. */
+    /* Peak rates of FP64, and of tensor cores on dense operands with sums in FP32. 0: unknown. */
     double fp64_flop_per_s, tf32_flop_per_s, fp16_flop_per_s;
 } tg_chip;
 
-/* Count and copy the chips of the built-in table, docs/chips.md: row `index`, 0 .. count - 1, or
- * the one called `name` in any case. Errors: INVALID_ARGUMENT, UNKNOWN_NAME (the detail lists the
- * names). */
+/* Count the chips of the built-in table (docs/chips.md), and copy one to *chip: row `index`, 0 ..
+ * count - 1, or the one called `name`, in upper or lower case. Errors: INVALID_ARGUMENT,
+ * UNKNOWN_NAME (the detail lists the names). */
 TG_API int tg_get_chip_count(void);
 TG_API tg_status tg_get_chip(int index, tg_chip *chip);
 TG_API tg_status tg_find_chip(const char *name, tg_chip *chip);
 
-/* Lists the candidates on a chip that need not be present: those among which a context on it would
- * choose, with the library's images for it. Otherwise it does as tg_list_candidates. Errors:
- * INVALID_ARGUMENT (also a chip with a figure out of its range), and those of
- * tg_list_candidates. */
+/* Does as tg_list_candidates for a chip, which need not be present: lists the rows among which a
+ * context on it would choose, with the library's images for it. Errors: INVALID_ARGUMENT (also a
+ * chip with a figure out of its range), and those of tg_list_candidates. */
 TG_API tg_status tg_list_chip_candidates(const tg_chip *chip, const tg_problem *problem,
                                          tg_candidate *candidates, int capacity, int *count);
 
-/* Fills *chip with the GPU of a context, as its driver describes it: fp64_flop_per_s and the
- * tensor cores' rates are 0. Errors: INVALID_ARGUMENT, UNSUPPORTED (a CPU's context), the default
- * context's. */
+/* Fills *chip with the GPU of a context, as its driver describes it; fp64_flop_per_s and the tensor
+ * cores' rates are 0. Errors: INVALID_ARGUMENT, UNSUPPORTED (a context on the CPU), and those of
+ * tg_create_context for the default context. */
 TG_API tg_status tg_describe_chip(const tg_context *context, tg_chip *chip);
 
-/* The work of a ladder kernel that multiplies m x k by k x n. The counts are exact for every size.
- * An access is counted as the source writes it. A request is one access of a warp of which at least
- * one lane is active, and its sectors are the aligned units of 32 bytes that the active lanes
- * touch. A, B and D start at multiples of 256 bytes. docs/model.md derives each count. */
+/* tg_traffic counts the work of a ladder kernel that multiplies m x k by k x n. The counts are
+ * exact for every size. An access is counted as the source writes it. A request is one access of a
+ * warp of which at least one lane is active, and its sectors are the aligned units of 32 bytes that
+ * the active lanes touch. A, B and D start at multiples of 256 bytes. docs/model.md derives each
+ * count. */
 typedef struct tg_traffic {
     int64_t grid_x, grid_y, block_count;
     int threads_per_block, tile_rows, tile_cols, tile_depth;
-    /* Rows and columns of D in the last blocks; 0 if the tile divides D. */
+    /* Rows and columns of D in the last blocks; 0 where the tile divides D evenly. */
     int edge_row_count, edge_col_count;
     int64_t edge_block_count; /* blocks that an edge of D cuts */
     /* Global memory: elements and bytes that all threads ask for, caches not considered. */
@@ -160,7 +163,8 @@ typedef struct tg_traffic {
     double reuse;                       /* naive_read_elems / global_read_elems */
 } tg_traffic;
 
-/* The model's estimate of a kernel on a chip. Unlike the counts, it is not exact. */
+/* tg_prediction is the model's estimate of a kernel on a chip. Unlike the counts, it is not
+ * exact. */
 typedef struct tg_prediction {
     int is_legal;                 /* 1 if the chip can run it on these sizes */
     tg_refusal refusal;           /* why it is not legal */
@@ -192,74 +196,79 @@ typedef struct tg_explanation {
     tg_prediction prediction;
 } tg_explanation;
 
-/* Explains a kernel of the ladder of GPUs on a chip. `kernel` is a row of the kernel table, or a
- * family ("edges", "cuda_edges") with the side of its tile; tile = 0 is the row's own, a family's
- * first. Rungs 1 to 6 may have any tile of 1 .. 64, rung 7 8, 16, 32 or 64, rung 8 64 or 128,
- * whether the table has a row of it or not. m, n, k >= 1. Errors: INVALID_ARGUMENT, UNKNOWN_NAME,
- * UNSUPPORTED (a kernel outside that ladder, a tile that its family has not), SIZE_OVERFLOW (a
- * count over 63 bits). */
+/* Explains a kernel of the GPU ladder on a chip. `kernel` is a row of the kernel table, or a family
+ * ("edges", "cuda_edges"). `tile` is the side of the tile; 0 means the row's own, or that of the
+ * family's first row. Rungs 1 to 6 allow any tile of 1 .. 64, rung 7 allows 8, 16, 32 and 64, rung
+ * 8 allows 64 and 128, even if the table has no such row. m, n, k >= 1. Errors: INVALID_ARGUMENT,
+ * UNKNOWN_NAME, UNSUPPORTED (a kernel outside this ladder, or a tile that its family lacks),
+ * SIZE_OVERFLOW (a count over 63 bits). */
 TG_API tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, int64_t m,
                                    int64_t n, int64_t k, tg_explanation *explanation);
 
-/* Explains a rung of attention on a chip: attention_naive, attention_tiled, attention_mma, or a row
- * of these families with its type and largest head. It takes tensors without gaps and a causal mask
- * or none; data are ignored. In the counts tile_rows are the queries of a block, tile_cols the
- * largest head, tile_depth the keys of a step; naive_read_elems is what attention_naive reads;
- * useful_flops counts the pairs that the mask lets through. Times are those of a roofline. Errors:
- * INVALID_ARGUMENT, UNKNOWN_NAME, UNSUPPORTED (an attention that the rung does not take), and those
- * of tg_create_attention_plan. */
+/* Explains a rung of attention on a chip. `kernel` is attention_naive, attention_tiled,
+ * attention_mma, or a row of these families with its type and largest head size. The tensors have
+ * no gaps, and the mask is causal or none; data are ignored. In the counts, tile_rows is the
+ * queries of a block, tile_cols the largest head size, tile_depth the keys of a step,
+ * naive_read_elems the elements that attention_naive reads, and useful_flops counts the pairs that
+ * the mask lets through. Times are those of a roofline. Errors: INVALID_ARGUMENT, UNKNOWN_NAME,
+ * UNSUPPORTED (an attention that the rung does not run), and those of tg_create_attention_plan. */
 TG_API tg_status tg_explain_attention(const tg_chip *chip, const char *kernel,
                                       const tg_attention *attention, tg_explanation *explanation);
 
-/* Measures the peak of `thread_count` CPU threads with a loop of independent FMAs on registers, in
- * the context's (NULL: the default's) best instruction set for `type` (BF16 counts its dot-product
- * instruction where there is one; FP16 is computed as FP32). On a GPU the whole device is measured,
- * for FP32 and FP64, and `thread_count` is any of 1..1024. Takes about 50 ms. *flop_per_s counts
- * multiply and add as two. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, UNSUPPORTED, DEVICE_FAILURE. */
+/* Measures the peak rate of `thread_count` CPU threads by a loop of independent FMAs on registers,
+ * in the best instruction set for `type` that the context (NULL: the default one) has. BF16 uses
+ * the dot-product instruction where there is one; FP16 is computed as FP32. On a GPU the whole
+ * device is measured, for FP32 and FP64, and `thread_count` is any of 1..1024. The call takes about
+ * 50 ms. *flop_per_s counts multiply and add as two. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
+ * UNSUPPORTED, DEVICE_FAILURE, and those of tg_create_context for the default context. */
 TG_API tg_status tg_measure_peak(const tg_context *context, tg_type type, int thread_count,
                                  double *flop_per_s);
 
-/* Calls `call` `count` times (index 0 .. count - 1) and sets *elapsed_s to the seconds that their
- * work took on the stream: between two events on a GPU, by the clock on the CPU. Any status but OK
- * ends the calls and is returned. Errors: INVALID_ARGUMENT, DEVICE_FAILURE, those of `call`. */
+/* Calls `call` `count` >= 0 times, with index 0 .. count - 1, and sets *elapsed_s to the seconds
+ * that their work took on the stream: between two events on a GPU, by the clock on the CPU.
+ * `context` may be NULL: the default one. The first status other than OK ends the calls and is
+ * returned. Errors: INVALID_ARGUMENT, DEVICE_FAILURE, those of `call`, and those of
+ * tg_create_context for the default context. */
 typedef tg_status tg_timed_call(void *state, int64_t index);
 TG_API tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, void *state,
                                int64_t count, void *stream, double *elapsed_s);
 
-/* Launches each kernel of a plan of a GPU `count` times by the driver alone, with the arguments of
- * a call on `buffers`, and sets *elapsed_s to the seconds that this takes the calling thread. The
- * time of tg_execute_plan beyond that is the library's own. It waits for nothing, so `count` should
- * be less than what a stream holds, some hundred launches. D is the result of the last launch.
- * Errors: those of tg_execute_plan, INVALID_ARGUMENT (count < 1), UNSUPPORTED (no GPU). */
+/* Launches each kernel of a plan on a GPU `count` times by the driver alone, with the arguments of
+ * a call on `buffers`, and sets *elapsed_s to the seconds that the launches take the calling
+ * thread. The time of tg_execute_plan beyond that is the library's own. The call does not wait for
+ * the kernels, so `count` should be less than a stream can queue, some hundred launches. D is the
+ * result of the last launch. Errors: those of tg_execute_plan, INVALID_ARGUMENT (count < 1),
+ * UNSUPPORTED (no GPU). */
 TG_API tg_status tg_time_bare_launch(const tg_plan *plan, const tg_buffers *buffers, int64_t count,
                                      double *elapsed_s);
 
-/* Limits of the panels of a product. */
+/* tg_panel_limits bounds the panels of a product. */
 typedef struct tg_panel_limits {
-    int64_t memory_bytes; /* for the elements of A, B, C and D at once; 0: no limit */
-    double flop_count;    /* a panel takes about as many at most; 0: no limit */
-    int buffer_count;     /* 1; 2: the next panel's operands lie beside those in use, and panels
-                             are small enough for copies that run beside products */
+    int64_t memory_bytes; /* bytes of A, B, C and D that are held at once; 0: no limit */
+    double flop_count;    /* most FLOP of a panel, approximately; 0: no limit */
+    int buffer_count;     /* 1, or 2: there is also room for the next panel's operands, and panels
+                             are small enough for copies to run beside products */
 } tg_panel_limits;
 
-/* A product cut into panels of D, where memory does not hold it at once. A panel has rows and
- * columns of one batch entry and all of k, or several whole entries. Of an entry that is cut,
- * panels of one operand are held while those of the other stream past them. */
+/* tg_panels describes a product that is cut into panels of D, because memory does not hold all of
+ * it. A panel has rows and columns of one batch entry and all of k, or it is several whole entries.
+ * In an entry that is cut, panels of one operand are held while those of the other stream past
+ * them. */
 typedef struct tg_panels {
     int64_t batch_count, row_count, col_count; /* sizes of a panel; the last ones may be smaller */
     int64_t row_panel_count, col_panel_count;  /* panels of a batch entry */
     int64_t panel_count;                       /* panels in all; 0 if D is empty */
     int is_b_held;                             /* 1: columns of op(B); 0: rows of op(A) */
-    /* Panels that are there at once: of the operand that is held, of the one that streams, which
-     * may be all of it, and of D and C. */
+    /* Panels in memory at once: of the held operand, of the streamed operand, which may be all of
+     * it, and of D and C. */
     int64_t held_count, stream_count, d_count;
-    double memory_bytes; /* the panels in use take as many at most */
+    double memory_bytes; /* most bytes of the panels in use */
     /* Bytes of A, B and C, and of D, in all panels. A matrix that serves a batch counts for each of
      * its entries. */
     double read_bytes, written_bytes;
 } tg_panels;
 
-/* Chooses the panels that read the fewest bytes. Data pointers are not looked at. Errors:
+/* Chooses the panels that read the fewest bytes. Data pointers are not used. Errors:
  * INVALID_ARGUMENT (also a limit below what one element of D needs), and those of
  * tg_create_plan. */
 TG_API tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *limits,
@@ -276,35 +285,36 @@ typedef struct tg_panel_times {
     double bus_bytes_per_s; /* each way alone, from pinned memory */
 } tg_panel_times;
 
-/* Chooses the panels of operands in the processor's memory that a GPU is predicted to form fastest:
- * the context's, or the chip, which need not be present and for which that memory is pageable.
- * `memory_bytes` (0: no limit) of its memory hold all panels in use. Errors: those of
- * tg_choose_panels and tg_list_chip_candidates, UNSUPPORTED (a context without a GPU). */
+/* Chooses the panels of operands in the processor's memory that a GPU is predicted to form fastest.
+ * The GPU is `chip` or, if that is NULL, the context's. A chip need not be present; its operands
+ * are taken to be pageable. All panels in use take at most `memory_bytes` (0: no limit) of the
+ * GPU's memory. Errors: those of tg_choose_panels and tg_list_chip_candidates, UNSUPPORTED (a
+ * context without a GPU). */
 TG_API tg_status tg_choose_gpu_panels(tg_context *context, const tg_chip *chip,
                                       const tg_problem *problem, int64_t memory_bytes,
                                       tg_panels *panels, tg_panel_times *times);
 
-/* Sets *panel to the problem of panel `index` (0 .. panel_count - 1), in the order in which fewest
- * bytes are read. Errors: INVALID_ARGUMENT. */
+/* Sets *panel to the problem of panel `index` (0 .. panel_count - 1), in the order that reads the
+ * fewest bytes. Errors: INVALID_ARGUMENT. */
 TG_API tg_status tg_get_panel(const tg_problem *problem, const tg_panels *panels, int64_t index,
                               tg_problem *panel);
 
-/* Returns the number of a context, which no other one of the process has, not even one that takes
- * the place of a context that was destroyed. `context` may be NULL: the default one, or 0 if there
- * can be none. */
+/* Returns the number of a context. It is unique in the process, even if a later context has the
+ * address of a destroyed one. `context` may be NULL: the default one. Returns 0 if no default
+ * context can be made. */
 TG_API int64_t tg_get_context_number(const tg_context *context);
 
-/* A product of matrices in ordinary memory that a GPU formed. */
+/* tg_panel_run describes a product of matrices in ordinary memory that a GPU formed. */
 typedef struct tg_panel_run {
     tg_panels panels;
     double elapsed_s; /* seconds of the call */
-    double product_s; /* seconds that the GPU multiplied; copies run beside */
+    double product_s; /* seconds that the GPU multiplied, while copies ran */
 } tg_panel_run;
 
-/* Does what tg_multiply does with operands in ordinary memory, in panels of at most `memory_bytes`
- * (0: tg_multiply's own limit) of the GPU's memory, workspaces not counted. *run, which may be
- * NULL, tells what was done. Errors: those of tg_multiply and tg_choose_panels, UNSUPPORTED (a
- * context without a GPU). */
+/* Does what tg_multiply does with operands in ordinary memory, in panels that take at most
+ * `memory_bytes` (0: tg_multiply's own limit) of the GPU's memory, without workspaces. *run
+ * receives what was done; it may be NULL. Errors: those of tg_multiply and tg_choose_panels,
+ * UNSUPPORTED (a context without a GPU). */
 TG_API tg_status tg_multiply_in_panels(tg_context *context, const tg_problem *problem,
                                        int64_t memory_bytes, tg_panel_run *run);
 

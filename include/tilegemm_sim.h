@@ -1,9 +1,9 @@
 /*
- * tilegemm's simulator: runs a kernel of the ladder, from its own source, on the processor, and
- * counts and checks every access to memory. docs/simulator.md says by what rules.
+ * tilegemm's simulator: runs a kernel of the ladder on the CPU, from the kernel's own source, and
+ * counts and checks every memory access. docs/simulator.md has the rules.
  *
- * Like tilegemm_lab.h this page may change between versions: a program that uses it loads the
- * library of the same version.
+ * Like tilegemm_lab.h, this header may change between versions. A program must load the library of
+ * the version that it was compiled with.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,12 +22,12 @@ typedef enum tg_finding_kind {
     TG_FINDING_OUT_OF_BOUNDS = 1,   /* an access outside A, B, D and shared memory; ends the run */
     TG_FINDING_MISALIGNED = 2,      /* not a multiple of the access's size; ends the run */
     TG_FINDING_NEVER_WRITTEN = 3,   /* a read of shared memory that the block has not written */
-    TG_FINDING_UNFINISHED_COPY = 4, /* a read of data that a background copy may still write */
+    TG_FINDING_UNFINISHED_COPY = 4, /* a read of data that a cp.async may still write */
     TG_FINDING_DIVERGENT_BARRIER = 5, /* other threads wait elsewhere or have ended; ends the run */
     TG_FINDING_INPUT_WRITTEN = 6      /* a write to A or B; ends the run */
 } tg_finding_kind;
 
-/* A finding stands for all of its kind at its line: the members describe the first of them. */
+/* A finding stands for all findings of its kind at its line. Its members describe the first one. */
 typedef struct tg_finding {
     tg_finding_kind kind;
     const char *kind_name; /* "race", "out_of_bounds", ...; static storage */
@@ -83,17 +83,18 @@ typedef struct tg_trace_phase {
     tg_type type; /* type of A, B, D and of the elements of shared memory */
 } tg_trace_phase;
 
-/* The simulator calls it at the end of each phase. The memory of *phase is valid during the
- * call. */
+/* The simulator calls this function at the end of each phase. The memory of *phase is valid during
+ * the call. */
 typedef void tg_simulation_trace(void *state, const tg_trace_phase *phase);
 
-/* The lanes of a request that shared memory serves together, and its turns for them. */
+/* The lanes of a request that shared memory serves together, and the turns that this takes. */
 typedef struct tg_bank_part {
     int first_lane, lane_count, turns;
 } tg_bank_part;
 
-/* One access of a warp, as it is counted. Requests come warp by warp of a block. Those of a warp up
- * to a barrier come by their places in the source, and those of a place in the order of time. */
+/* One access of a warp, as it is counted. Requests come warp by warp of a block. Up to a barrier,
+ * the requests of a warp are sorted by their places in the source, and those of one place by
+ * time. */
 typedef struct tg_simulated_request {
     unsigned block_x, block_y;
     int warp;           /* warp of the block: threads 32 warp .. */
@@ -113,13 +114,13 @@ typedef struct tg_simulated_request {
     tg_bank_part parts[4];
 } tg_simulated_request;
 
-/* The simulator calls it for each request. *request is valid during the call. */
+/* The simulator calls this function for each request. *request is valid during the call. */
 typedef void tg_simulation_watch(void *state, const tg_simulated_request *request);
 
-/* The simulator calls it before each block. A value other than 0 ends the run. */
+/* The simulator calls this function before each block. A return value other than 0 ends the run. */
 typedef int tg_simulation_progress(void *state, int64_t done_count, int64_t block_count);
 
-/* Zero or NULL in any member but kernel, a, b and d means the member's default. */
+/* In all members but kernel, a, b and d, zero or NULL means the default. */
 typedef struct tg_simulation_options {
     const char *kernel; /* takes tg_explain_kernel's names, but tiles of 1 .. 32 in rungs 1 to 6 */
     int tile;
@@ -128,11 +129,11 @@ typedef struct tg_simulation_options {
     const void *a, *b;
     void *d;          /* m x n; holds the product if all blocks ran */
     int64_t l2_bytes; /* size of the L2 cache that is modelled (default: 60 MiB, an H200's) */
-    /* Multiply-adds, those of tiles beyond D's edges too, up to which all blocks run. Beyond it
-     * only some of them do (default: 2^28). */
+    /* All blocks run up to this number of multiply-adds, including those beyond D's edges. Above it
+     * only some blocks run (default: 2^28). */
     int64_t work_limit;
-    /* The barrier at which no thread waits, from 1 on in the order of the kernel; the findings say
-     * what it was for (default: none). */
+    /* The number of a barrier to disable, from 1 on in the order of the kernel. The findings then
+     * show its purpose (default: none). */
     int without_barrier;
     tg_simulation_progress *progress;
     void *progress_state;
@@ -142,21 +143,21 @@ typedef struct tg_simulation_options {
     void *watch_state;
 } tg_simulation_options;
 
-/* The results of a simulation. They live until tg_destroy_simulation, with all that they point
- * to. */
+/* The results of a simulation. They and all that they point to are valid until
+ * tg_destroy_simulation. */
 typedef struct tg_simulation {
     char kernel[64];
     const char *family; /* static storage */
     int ladder_rung, is_in_table, is_cancelled;
-    /* is_exact is 1 if all blocks ran. Otherwise simulated_block_count of them ran, first, last,
-     * edges and middle, and the counts are scaled up from those. */
+    /* is_exact is 1 if all blocks ran. Otherwise simulated_block_count blocks ran (first, last,
+     * edges and middle), and their counts are scaled up. */
     int is_exact;
     int64_t simulated_block_count;
-    tg_traffic traffic;                       /* has the model's counts, as they were counted */
+    tg_traffic traffic;                       /* the model's counts, as the run counted them */
     unsigned threads_x, threads_y;            /* threads of a block */
     int64_t shared_bytes;                     /* bytes of a block */
-    double load_efficiency, store_efficiency; /* global: bytes asked for over the sectors' bytes */
-    /* Each sector of each request asks the L2 once. All three are -1 if is_exact is 0. */
+    double load_efficiency, store_efficiency; /* global: requested bytes over the sectors' bytes */
+    /* The L2 serves each sector of each request once. All three are -1 if is_exact is 0. */
     int64_t l2_bytes, l2_requests, l2_hits;
     int64_t compulsory_bytes;       /* bytes of A, B and D that were touched, each once */
     const tg_simulated_line *lines; /* sorted by file and line */

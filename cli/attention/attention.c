@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK_FLOPS 2e8 /* products of the rows that --check compares: about a second */
+#define CHECK_FLOPS 2e8 /* multiply-adds of the rows that --check compares, about a second */
 
 /* Everything that one run owns. */
 typedef struct attention_job {
@@ -145,7 +145,7 @@ static int open_outputs(attention_job *job)
     return code;
 }
 
-/* Writes both outputs to the disk before either gets its name. */
+/* Writes both outputs to the disk before one of them gets its name. */
 static int finish_outputs(attention_job *job)
 {
     const cli_attention_result *result = &job->result;

@@ -85,13 +85,13 @@ int64_t cli_count_offset_entries(const cli_attention_inputs *inputs, int file);
 /* Returns the rows of the longest entry of offsets. */
 int64_t cli_find_longest_entry(const cli_attention_inputs *inputs, int file);
 
-/* Gives the attention, which has its sizes, its lists. Refuses those that do not fit to it or to Q
- * and K. Returns a cli_exit. */
+/* Adds the lists to an attention that has its sizes. Refuses lists that do not fit the attention, Q
+ * or K. Returns a cli_exit. */
 int cli_set_attention_lists(const cli_attention_inputs *inputs, tg_attention *attention,
                             cli_file_error *error);
 
-/* Makes the attention of loaded files: sets result's attention, the outputs without memory, and
- * their sizes. Refuses shapes that do not fit. Returns a cli_exit. */
+/* Makes the attention from loaded files. Sets result's attention and sizes; outputs have no memory
+ * yet. Refuses shapes that do not fit. Returns a cli_exit. */
 int cli_make_attention(const cli_attention_options *options, const cli_attention_inputs *inputs,
                        tg_type type, cli_attention_result *result, cli_file_error *error);
 

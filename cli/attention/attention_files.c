@@ -24,7 +24,7 @@ const char *cli_format_head_shape(const cli_matrix_file *file, char text[96])
     return text;
 }
 
-/* Returns the array as heads of `counts`; a dimension of 1 serves all. */
+/* Returns the array as heads of `counts`; a dimension of 1 is broadcast. */
 static tg_heads get_heads(const cli_matrix_file *file, const int64_t counts[4])
 {
     const cli_array *array = &file->array;
@@ -60,7 +60,7 @@ static int check_batch(const cli_attention_inputs *inputs, int id, int64_t batch
         (long long)batch_count, file->path, (long long)count);
 }
 
-/* With offsets the entries of an array lie behind each other in the rows of one. */
+/* With offsets all entries lie one after another in the rows of one entry. */
 static int check_packed(const cli_attention_inputs *inputs, int id, const char *option,
                         cli_file_error *error)
 {
@@ -74,7 +74,7 @@ static int check_packed(const cli_attention_inputs *inputs, int id, const char *
                          file->path, cli_format_head_shape(file, text), option);
 }
 
-/* Refuses K and V that do not fit to Q or to each other. */
+/* Refuses K and V that do not fit Q or each other. */
 static int check_keys(const cli_attention_inputs *inputs, int64_t batch_count,
                       cli_file_error *error)
 {
@@ -112,7 +112,7 @@ static int check_keys(const cli_attention_inputs *inputs, int64_t batch_count,
     return code;
 }
 
-/* The bias has the dimensions of the scores, or 1 where one value serves all. */
+/* The bias has the dimensions of the scores, or 1 where it is broadcast. */
 static int set_bias(const cli_attention_inputs *inputs, tg_attention *a, cli_file_error *error)
 {
     const cli_matrix_file *file = &inputs->files[CLI_ATTENTION_BIAS];
@@ -148,7 +148,7 @@ static int set_slopes(const cli_matrix_file *file, tg_attention *a, cli_file_err
     return CLI_EXIT_OK;
 }
 
-/* Sets the sizes. With offsets those of the batch are the list's, and lengths the largest; with
+/* Sets the sizes. With offsets the list gives the batch size, and the lengths are the largest; with
  * pages an entry has as many keys as its pages hold. */
 static void set_sizes(const cli_attention_inputs *inputs, tg_type type, tg_attention *a)
 {
@@ -178,7 +178,8 @@ static void set_tensors(const cli_attention_inputs *inputs, tg_attention *a)
 {
     const cli_head_shape q = cli_find_head_shape(&inputs->files[CLI_ATTENTION_Q]),
                          k = cli_find_head_shape(&inputs->files[CLI_ATTENTION_K]);
-    /* One entry, which serves all, holds all or is the only page, has a batch stride of 0. */
+    /* An array with one entry has a batch stride of 0: the entry is broadcast, holds all entries,
+     * or is the only page. */
     const int64_t k_counts[] = {a->batch_count, k.sizes[1], k.sizes[2], a->head_size};
     const int64_t v_counts[] = {a->batch_count, k.sizes[1], k.sizes[2], a->v_head_size};
     a->q = get_heads(&inputs->files[CLI_ATTENTION_Q], q.sizes);

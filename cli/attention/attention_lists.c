@@ -78,7 +78,7 @@ static int check_vector(const cli_matrix_file *file, int64_t count, const char *
                          file->path, cli_format_head_shape(file, text), (ll)count, what);
 }
 
-/* The entries of offsets lie behind each other in the rows of `rows_file`. */
+/* With offsets the entries lie one after another in the rows of `rows_file`. */
 static int check_offsets(const cli_attention_inputs *inputs, int id, int rows_id,
                          int64_t batch_count, cli_file_error *error)
 {

@@ -31,10 +31,10 @@ static const struct argp_option options_table[] = {
     {.name = "output", .key = 'o', .arg = "D", .doc = "File to write, .npy or .mtx (required)"},
     {.name = "causal",
      .key = KEY_CAUSAL,
-     .doc = "Hide later keys, where the last query stands beside the last key"},
+     .doc = "Hide later keys; the last query is aligned with the last key"},
     {.name = "causal-top-left",
      .key = KEY_CAUSAL_TOP_LEFT,
-     .doc = "Hide later keys, where the first query stands beside the first key"},
+     .doc = "Hide later keys; the first query is aligned with the first key"},
     {.name = "scale",
      .key = KEY_SCALE,
      .arg = "X",
@@ -42,11 +42,11 @@ static const struct argp_option options_table[] = {
     {.name = "before",
      .key = KEY_BEFORE,
      .arg = "N",
-     .doc = "Hide keys more than N before the query's place (default: none)"},
+     .doc = "Hide keys more than N places before the query (default: no limit)"},
     {.name = "after",
      .key = KEY_AFTER,
      .arg = "N",
-     .doc = "Hide keys more than N after the query's place (default: none)"},
+     .doc = "Hide keys more than N places after the query (default: no limit)"},
     {.name = "soft-cap",
      .key = KEY_SOFT_CAP,
      .arg = "X",
@@ -54,36 +54,36 @@ static const struct argp_option options_table[] = {
     {.name = "bias",
      .key = KEY_FILE + CLI_ATTENTION_BIAS,
      .arg = "FILE",
-     .doc = "Add to the scores; a dimension of 1 serves all"},
+     .doc = "Array to add to the scores; a dimension of 1 is broadcast"},
     {.name = "slopes",
      .key = KEY_FILE + CLI_ATTENTION_SLOPES,
      .arg = "FILE",
-     .doc = "ALiBi: a vector with a factor for each head of Q"},
+     .doc = "ALiBi: a vector with one factor for each head of Q"},
     {.name = "log-sum-exp",
      .key = KEY_LOG_SUM_EXP,
      .arg = "FILE",
-     .doc = "Write the logarithm of each row's sum of exponentials, too"},
+     .doc = "Also write the logarithm of each row's sum of exponentials"},
     {.name = "query-offsets",
      .key = KEY_FILE + CLI_ATTENTION_QUERY_OFFSETS,
      .arg = "FILE",
-     .doc = "Where each batch entry's rows of Q start, then where they end"},
+     .doc = "First row of Q of each batch entry, then the number of rows"},
     {.name = "key-offsets",
      .key = KEY_FILE + CLI_ATTENTION_KEY_OFFSETS,
      .arg = "FILE",
-     .doc = "Where each batch entry's rows of K and V start, then where they end"},
+     .doc = "First row of K and V of each batch entry, then the number of rows"},
     {.name = "key-lengths",
      .key = KEY_FILE + CLI_ATTENTION_KEY_LENGTHS,
      .arg = "FILE",
-     .doc = "How many of its first keys count in each batch entry"},
+     .doc = "Number of keys in use, from the first on, in each batch entry"},
     {.name = "pages",
      .key = KEY_FILE + CLI_ATTENTION_PAGES,
      .arg = "FILE",
-     .doc = "K and V are pages: a table of each batch entry's pages"},
+     .doc = "Table of the pages of each batch entry; K and V consist of pages"},
     {.name = "type",
      .key = KEY_TYPE,
      .arg = "TYPE",
-     .doc = "Convert Q, K and V to fp32, fp64, bf16 or fp16 (default: what they hold; fp64 if all "
-            "are .mtx)"},
+     .doc = "Convert Q, K and V to fp32, fp64, bf16 or fp16 (default: the type in the files; fp64 "
+            "if all are .mtx)"},
     {.name = "threads", .key = 't', .arg = "N", .doc = "CPU threads, 1 to 1024 (default: all)"},
     {.name = "device",
      .key = KEY_DEVICE,
@@ -93,37 +93,38 @@ static const struct argp_option options_table[] = {
      .key = KEY_CHECK,
      .doc = "Compare D with FP64 before it is written; a wrong D is not written"},
     {.name = "json", .key = KEY_JSON, .doc = "Print the summary as JSON"},
-    {.name = "quiet", .key = 'q', .doc = "Print nothing but errors"},
+    {.name = "quiet", .key = 'q', .doc = "Print only errors"},
     {0},
 };
 
 static const char doc[] =
     "Compute D = softmax(scale Q K^T + bias) V from arrays in files.\v"
-    "Arrays are [batch][head][row][element]; those of three dimensions have one batch entry, those "
-    "of two one head too. K and V may have fewer heads than Q, which share them, and a batch of "
-    "one, which serves all. D has the dimensions of Q.\n\n"
+    "Arrays are [batch][head][row][element]. An array of three dimensions has one batch entry, an "
+    "array of two has one batch entry and one head. K and V may have fewer heads than Q; heads of "
+    "Q then share them. A batch of one K and V serves all entries. D has the dimensions of Q.\n\n"
     "Files are those of tilegemm multiply. The bias has the dimensions of the scores, "
-    "[batch][head][query][key], of which leading ones may be left out. The bias and the slopes are "
+    "[batch][head][query][key]; leading dimensions may be left out. The bias and the slopes are "
     "converted to the type of the sums, fp64 if Q is fp64 and fp32 otherwise.\n\n"
-    "Lists hold integers of 32 or 64 bits. Offsets have a number for each batch entry and the end, "
-    "0 first: rows offsets[b] .. offsets[b + 1] - 1 of Q, or of K and V, are those of entry b, in "
-    "arrays of one batch entry; rows of D, of the bias and of the log-sum-exp lie as those of Q. "
-    "With pages, K and V are [page][head][row][element], and key j of entry b is row j % rows of "
-    "page pages[b][j / rows], of which what lies behind the entry's key length is not used.\n\n"
-    "The log-sum-exp has the type of the sums and the dimensions of Q without the last. A row that "
-    "sees no key has -Inf.\n\n"
-    "--check computes rows of D from their definition in FP64 (long double for fp64): all rows of "
-    "small arrays, else a sample that says how many it has. An element must keep the bound of "
+    "Lists hold 32-bit or 64-bit integers. Offsets begin with 0 and have one number more than "
+    "there are batch entries. Entry b has rows offsets[b] .. offsets[b + 1] - 1 of Q, or of K and "
+    "V, in arrays of one batch entry. Rows of D, of the bias and of the log-sum-exp are placed as "
+    "those of Q. With pages, K and V are [page][head][row][element], and key j of entry b is row j "
+    "% rows of page pages[b][j / rows]. Rows behind the entry's key length are not used.\n\n"
+    "The log-sum-exp has the type of the sums and the dimensions of Q except the last. A row "
+    "without visible keys has -Inf.\n\n"
+    "--check compares rows of D with a reference in FP64 (long double for fp64): all rows of small "
+    "arrays, else a sample whose size is printed. Every element must be within the bound of "
     "tilegemm_attention.h.\n\n"
-    "D and the log-sum-exp are written under temporary names and renamed at the end: they may be "
-    "inputs, and a failure leaves the files that were there.\n\n"
+    "D and the log-sum-exp are written under temporary names and renamed at the end. They may be "
+    "inputs, and a failure leaves existing files unchanged.\n\n"
     "Examples:\n"
     "  tilegemm attention q.npy k.npy v.npy -o d.npy --causal --check\n"
     "  tilegemm attention q.npy k.npy v.npy -o d.npy --causal-top-left --before 128\n"
     "  tilegemm attention x.npz:q x.npz:k x.npz:v -o d.npy --slopes slopes.npy\n"
     "  tilegemm attention q.npy k.npy v.npy -o d.npy --pages pages.npy\n\n"
     "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 wrong usage or "
-    "input, 3 no such device or file, or an input that is no readable file.";
+    "input, 3 no such device or file, or an input that is not a readable "
+    "file.";
 
 static error_t parse_path(char *arg, struct argp_state *state, cli_attention_options *options)
 {

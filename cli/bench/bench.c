@@ -38,9 +38,9 @@ static const struct argp_option option_list[] = {
      0},
     {"suite", 'S', "NAME|FILE", 0,
      "Measure the shapes of a suite (square, cubes, layouts, odd, skinny, llm, "
-     "tokens, cliff, rounded, seeds) or of a file with one shape a line; a suite "
-     "comes before a file of the same name, so write ./square for the file "
-     "(default: square if there is no --shape)",
+     "tokens, cliff, rounded, seeds) or of a file with one shape in each line "
+     "(default: square if there is no --shape); for a file with the name of a suite, write "
+     "./square",
      0},
     {"type", key_type, "TYPES", 0,
      "Element types, separated by commas, instead of the shape's own: fp32, fp64, "
@@ -60,39 +60,38 @@ static const struct argp_option option_list[] = {
      0},
     {"threads", 't', "COUNTS", 0, "Thread counts, separated by commas, such as 1,2", 0},
     {"device", key_device, "NAME", 0,
-     "cpu, cuda (the first GPU), cuda:N, or sim, which counts what the ladder's "
-     "kernels do instead of timing them (default: TILEGEMM_DEVICE, else cpu)",
+     "cpu, cuda (the first GPU), cuda:N, or sim, which counts the memory accesses of the "
+     "ladder's kernels instead of timing them (default: TILEGEMM_DEVICE, else cpu)",
      0},
     {"isa", key_isa, "NAME", 0,
      "Highest instruction set of our kernels: generic, avx2, ..., sm75, ...", 0},
     {"json", 'j', "FILE", 0,
-     "Write samples, medians and the machine to FILE; - is standard output, instead "
-     "of the table",
+     "Write samples, medians and the machine to FILE; - writes them to standard "
+     "output instead of the table",
      0},
     {"rounds", key_rounds, "N", 0, "Samples of each contender (default 15)", 0},
     {"min-time", key_min_time, "SECONDS", 0,
      "Shortest sample; calls repeat to fill it (default 0.005)", 0},
     {"max-time", key_max_time, "SECONDS", 0,
-     "Stop sampling a contender after this time if it has 3 samples; also the "
-     "longest predicted call of a kernel of ladder or all (default 5)",
+     "Stop sampling a contender after this time if it has 3 samples (default 5); with ladder or "
+     "all, also leave out kernels whose call is predicted to take longer",
      0},
     {"sustained", key_sustained, "SECONDS", 0,
-     "Time back-to-back calls of each contender for this long too (default 0: do "
-     "not)",
-     0},
+     "Also time back-to-back calls of each contender for this long (default 0: off)", 0},
     {"within", key_within, "FACTOR", 0,
      "Leave out kernels of ladder or all whose predicted time is over FACTOR times "
      "that of the planner's choice (default: none)",
      0},
     {"graph", key_graph, NULL, 0, "Time calls on a GPU as CUDA graphs, without the host's work", 0},
     {"turns", key_turns, "FILE", 0,
-     "Run on the GPU in turn with other benches that name FILE, and prepare operands beside them",
+     "Share the GPU in turn with other benches that name FILE; operands are prepared while "
+     "another bench runs",
      0},
     {"brief", key_brief, NULL, 0,
-     "Take the samples alone: no peak, no time of planning, no clocks, no pauses on a GPU, and a "
-     "check of fewer elements of D",
+     "Take only the samples: no peak, no time of planning, no clocks, no pauses on a GPU; check "
+     "fewer elements of D",
      0},
-    {"hot", key_hot, NULL, 0, "Use the same operands for every call; the default", 0},
+    {"hot", key_hot, NULL, 0, "Use the same operands for every call (default)", 0},
     {"cold", key_cold, NULL, 0,
      "Rotate operands over twice the last-level cache, so that each call reads from memory", 0},
     {0},
@@ -326,7 +325,8 @@ static int set_defaults(bench_options *options)
     return exit_code;
 }
 
-/* The file is opened before the measuring, so that a path that cannot be written costs no time. */
+/* The file is opened before the measurement, so that a path that cannot be written costs no
+ * time. */
 static int measure_and_write(const bench_options *options, int argc, char **argv)
 {
     const int capacity = options->shape_count * options->thread_count_count;
@@ -365,7 +365,7 @@ static int measure_and_write(const bench_options *options, int argc, char **argv
 const struct argp cli_argp_bench = {
     .options = option_list,
     .parser = parse_option,
-    .doc = "Measure kernels in turn with other libraries, and check what each computed.\v"
+    .doc = "Measure kernels in turn with other libraries, and check every result.\v"
            "Contenders run one after the other in every round, so that a change of clock "
            "or load hits all of them. The time shown is the median of the samples. A "
            "ratio over 1 means that our fastest kernel beats the fastest peer.\n\n"
@@ -375,8 +375,8 @@ const struct argp cli_argp_bench = {
            "  tilegemm bench --shape 2048x2048x2048:bf16 --peer onednn --cold\n"
            "  tilegemm bench --attention 1,8,8,1024,1024,64:causal\n"
            "  tilegemm bench --device sim --shape 256x256x256 --kernel ladder\n\n"
-           "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_CUBLAS, ... (a folder or a "
-           "file) if that is set.",
+           "TILEGEMM_OPENBLAS, TILEGEMM_CUBLAS, ... name the folder or the file of a peer's "
+           "library.",
 };
 
 int cli_run_bench(int argc, char **argv)

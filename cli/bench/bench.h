@@ -27,7 +27,7 @@ typedef struct bench_shape {
     char text[BENCH_TEXT_BYTES];   /* text of tg_format_problem */
     char reason[BENCH_TEXT_BYTES]; /* reason that the suite gives; "" for --shape */
     tg_problem problem;
-    int is_attention; /* 1: `attention` stands in the place of `problem` */
+    int is_attention; /* 1: `attention` is used instead of `problem` */
     tg_attention attention;
 } bench_shape;
 
@@ -60,7 +60,7 @@ typedef struct bench_options {
     int is_graph;     /* the calls of a sample on a GPU are one CUDA graph */
     int is_brief;     /* samples alone, with a short check of D */
     int is_on_gpu;    /* filled by cli_open_bench_peers */
-    int is_simulated; /* filled by cli_hold_context: counts stand in the place of times */
+    int is_simulated; /* filled by cli_hold_context: counts replace times */
     int refused_code; /* cli_exit of the option that was refused */
     tg_context
         *held; /* owned; keeps the device open from shape to shape, because opening is slow */
@@ -86,7 +86,7 @@ typedef struct bench_contender {
     int is_on_host;                    /* 1: runs on the CPU in a run on a GPU */
     tg_plan *plan;                     /* plan of a kernel */
     tg_plan *pass;                     /* plan of the second pass of "unfused", or NULL */
-    bench_attention *attention;        /* in the place of a plan, or NULL */
+    bench_attention *attention;        /* instead of a plan, or NULL */
     peer_call call;                    /* call of a peer */
     bench_graph graph;                 /* owned; kept from sample to sample */
     char skip_reason[PEER_TEXT_BYTES]; /* why it was not measured; "" if it was */
@@ -107,7 +107,7 @@ typedef struct bench_contender {
     int is_verified, is_right;
     double max_error, max_bound_share; /* errors that check_result found */
     double global_read_bytes;          /* the model's, for a rung of a GPU's ladder; else 0 */
-    const tg_simulation *simulation;   /* owned; in the place of samples on device sim */
+    const tg_simulation *simulation;   /* owned; replaces samples on device sim */
 } bench_contender;
 
 /* The microseconds of the calling thread that a repeated call on a GPU takes; 0 if not measured. */

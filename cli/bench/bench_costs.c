@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum { one_shot_samples = 9, cached_plans = 1000 };
-/* Calls this long hide what a call costs beside the product. */
+/* Calls of this length hide the costs beside the product. */
 static const double long_call_s = 0.1;
 
 static int compare_doubles(const void *left, const void *right)

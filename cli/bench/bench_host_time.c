@@ -11,7 +11,7 @@
 /* Calls of a group, which are less than a stream holds: the driver then never waits for the GPU. */
 enum { group_calls = 32, group_count = 99, way_count = 3 };
 
-/* Longer kernels are not worth the wait: their host time hides behind them. */
+/* Longer kernels are not measured, because they hide their host time. */
 static const double longest_call_s = 1e-4;
 
 typedef struct host_run {
@@ -59,7 +59,7 @@ int cli_measure_host_time(tg_context *context, bench_result *result, const cli_o
         return CLI_EXIT_OK;
     for (int group = 0; group < group_count; group++) {
         for (int turn = 0; turn < way_count; turn++) {
-            const int way = (group + turn) % way_count; /* no way always comes first */
+            const int way = (group + turn) % way_count; /* each way comes first in turn */
             tg_status status = time_group(&run, way, &samples_s[way][group]);
             if (status == TG_STATUS_OK)
                 status = tg_synchronize(context, NULL);

@@ -13,7 +13,8 @@
 enum { round_minimum = 3 };
 /* Multiply-adds of the check of D: of all elements where they suffice, else of samples. */
 static const double compare_flop_limit = 3e7, brief_flop_limit = 1e6;
-/* A call this long needs no untimed call before it: waking threads costs it nothing. */
+/* A call of this length needs no untimed call before it, because waking threads takes a negligible
+ * share. */
 static const double long_call_s = 0.1;
 
 /* Reports a failed call. A kernel's failure ends the run; a peer is left out and keeps its
@@ -63,7 +64,7 @@ static int verify_contender(const bench_options *options, bench_contender *conte
         return CLI_EXIT_WRONG;
     }
     contender->is_verified = 1;
-    /* Two passes round a narrow D twice, for which its bound has no room. */
+    /* Two passes round a narrow D twice, which its bound does not allow. */
     contender->is_right =
         result.is_ok || (contender->pass && tg_get_type_bytes(ring->host.d.type) < 4);
     contender->max_error = result.max_error;
@@ -232,7 +233,7 @@ static int take_samples(const bench_options *options, bench_result *result, cli_
     return CLI_EXIT_OK;
 }
 
-/* Makes back-to-back calls for --sustained seconds, at the clock that the power limit leaves; short
+/* Makes back-to-back calls for --sustained seconds, at the clock under the power limit; short
  * samples find a cool chip. The first run of that length is left out. */
 static int measure_sustained(const bench_options *options, bench_result *result,
                              cli_operand_ring *ring)

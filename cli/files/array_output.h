@@ -19,7 +19,7 @@ typedef struct cli_array_output {
     void *data;    /* the elements, in C order; valid once the output is open */
 } cli_array_output;
 
-/* Sets *output to that of an array, which is not open. Returns CLI_EXIT_USAGE if the path has no
+/* Sets *output to the output of an array, not yet open. Returns CLI_EXIT_USAGE if the path has no
  * known extension. */
 int cli_name_array_output(const char *path, const char *name, cli_array_output *output,
                           cli_file_error *error);

@@ -11,9 +11,8 @@
 /* Returns 1 if the file has a floating-point type, which text and integers have not. */
 int cli_has_type(const cli_matrix_file *file);
 
-/* Sets *type to what the files hold, or to `other` if all are text or integers. Refuses files of
- * different types, and elements of one byte, for which the message says what to pass. Returns a
- * cli_exit. */
+/* Sets *type to the type of the files, or to `other` if all are text or integers. Refuses files of
+ * different types, and elements of one byte; the message says what to pass. Returns a cli_exit. */
 int cli_choose_type(const cli_matrix_file *const *files, int file_count, tg_type other,
                     const char *byte_remedy, tg_type *type, cli_file_error *error);
 

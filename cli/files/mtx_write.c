@@ -29,7 +29,7 @@ int cli_write_mtx(FILE *stream, const tg_matrix *view, cli_progress *progress)
     int64_t m = view->row_count, n = view->col_count, written_count = 0;
     fprintf(stream, "%%%%MatrixMarket matrix array real general\n%lld %lld\n", (long long)m,
             (long long)n);
-    for (int64_t j = 0; m > 0 && j < n; j++) { /* 0 x 10^15 has nothing to write */
+    for (int64_t j = 0; m > 0 && j < n; j++) { /* a matrix of 0 x 10^15 has no elements */
         for (int64_t i = 0; i < m; i++) {
             double value = cli_load_element(view, i, j);
             if (isnan(value)) /* without the sign that printf may give it */

@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 
-/* Writes the view with as many digits as give the same bits when they are read again. Returns 0 if
- * the stream failed; errno tells why. */
+/* Writes the view with enough digits that reading gives the same bits. Returns 0 if the stream
+ * failed; errno tells why. */
 int cli_write_mtx(FILE *stream, const tg_matrix *view, cli_progress *progress);
 
 #endif /* TG_CLI_MTX_WRITE_H */

@@ -1,5 +1,5 @@
 /*
- * tilegemm explain: predicts by the model what kernels do for a product.
+ * tilegemm explain: predicts traffic, occupancy and time of kernels by the model.
  */
 #include "insight/explain.h"
 
@@ -26,27 +26,27 @@ enum { KEY_MEMORY = CLI_KEY_OWN };
 static const struct argp_option option_list[] = {
     {"kernel", CLI_KEY_KERNEL, "NAME", 0,
      "Explain kernels of the GPU ladder by their counts: a name that `tilegemm "
-     "kernels` lists, a family (edges), or all; for other kernels (simt), show what "
-     "the planner knows",
+     "kernels` lists, a family (edges), or all; for other kernels (simt), show the "
+     "planner's predictions",
      0},
     {"tile", CLI_KEY_TILE, "T", 0,
      "Side of the tile, with or without a row in the table: 1 to 128 for rungs 1 to "
-     "6, 8, 16, 32 or 64 for rung 7, 64 or 128 for rung 8; auto lists the tiles, "
-     "shows from which one on they are not legal, and recommends one",
+     "6; 8, 16, 32 or 64 for rung 7; 64 or 128 for rung 8; auto lists the legal tiles and "
+     "the first of each range that is not legal, with the reason, and recommends one",
      0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
-     "Chip to predict for, present or not: t4, a10, a40, l4, l40s, a100, rtx3090, "
+     "Chip to predict for, installed or not: t4, a10, a40, l4, l40s, a100, rtx3090, "
      "rtx4090, h100, h100_pcie, h200, b200, rtx5090, or a JSON file with the keys that --json "
-     "prints under gpu (default with --kernel or --tile: the GPU here, else h200); given up to 4 "
-     "times, the predicted times stand side by side",
+     "prints under gpu (default with --kernel or --tile: the GPU here, else h200); if repeated, up "
+     "to 4 times, predicted times are shown side by side",
      0},
     {"device", CLI_KEY_DEVICE, "NAME", 0,
      "Device of this machine to plan for (default: TILEGEMM_DEVICE, else cpu); with --tile or a "
      "kernel of the ladder, the GPU to predict for",
      0},
     {"memory", KEY_MEMORY, "SIZE", 0,
-     "Show the panels of D in which this memory (8G, 512M) forms a larger product, what they read "
-     "and write, and whether copies or products bound them; --gpu once at most",
+     "Show the panels of D for a product larger than this memory (8G, 512M): the bytes that they "
+     "read and write, and whether copies or products bound them; takes at most one --gpu",
      0},
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {0},
@@ -87,7 +87,7 @@ static tg_status describe_device(const char *device, explain_case *shown)
     return status;
 }
 
-/* Fills in the GPU that is here, else the default chip. */
+/* Fills in the installed GPU, else the default chip. */
 static int find_own_chip(const char *device, explain_case *shown)
 {
     if (describe_device(device ? device : "cuda", shown) == TG_STATUS_OK)
@@ -113,7 +113,7 @@ int cli_find_chip(const char *gpu, const char *device, explain_case *shown)
     return CLI_EXIT_MISSING;
 }
 
-/* Finds the chip that the ladder is explained on. A device that the user named must be here. */
+/* Finds the chip for explaining the ladder. A device that the user named must be installed. */
 static int find_ladder_chip(const explain_options *options, int index, explain_case *shown)
 {
     const char *device = options->query.device;
@@ -127,7 +127,7 @@ static int find_ladder_chip(const explain_options *options, int index, explain_c
     return CLI_EXIT_USAGE;
 }
 
-/* Fills `list` with the kernels that the options stand for. */
+/* Fills `list` with the kernels that the options name. */
 static int explain_kernels(const explain_case *shown, const explain_options *options,
                            tg_explanation list[EXPLAIN_CAPACITY], int *count)
 {
@@ -212,7 +212,7 @@ static const char *find_planned_device(const explain_options *options)
     return NULL;
 }
 
-/* Lists the kernels beside the problem, on a device or on chips that need not be present. */
+/* Lists all kernels for the problem, on a device or on chips that need not be installed. */
 static int explain_plan(const explain_options *options, const tg_problem *problem)
 {
     explain_case cases[CLI_GPU_MOST];
@@ -242,15 +242,16 @@ const struct argp cli_argp_explain = {
     .options = option_list,
     .parser = parse_option,
     .args_doc = "MxNxK|B,H,HKV,M,N,D",
-    .doc = "Predict what kernels do to multiply M x K by K x N: memory traffic at each "
+    .doc = "Predict how kernels multiply M x K by K x N: memory traffic at each "
            "level, occupancy, bound and time. No GPU is needed.\v"
            "Without --kernel and --tile, the command lists all kernels of a device, or of "
-           "a chip that need not be present, with the predicted time of each and why it "
-           "lost. The shape is then one that `tilegemm bench` takes. Counts of traffic "
-           "are exact (docs/model.md derives them); times are estimates.\n\n"
-           "An attention, whose text has commas, is shown with its operations and bytes, beside a "
-           "score matrix in memory; with --kernel attention_naive, attention_tiled, attention_mma "
-           "or all, or with --gpu, what these rungs do on a chip.\n\n"
+           "a chip that need not be installed, with the predicted time of each and the reason "
+           "why it was not chosen. It then takes every shape that `tilegemm bench` takes. Counts "
+           "of traffic are exact (docs/model.md derives them); times are estimates.\n\n"
+           "The text of an attention has commas. The command shows its operations and bytes, and "
+           "compares them with a score matrix in memory. With --kernel attention_naive, "
+           "attention_tiled, attention_mma or all, or with --gpu, it predicts these rungs on a "
+           "chip.\n\n"
            "Examples:\n"
            "  tilegemm explain 1000x1200x800\n"
            "  tilegemm explain 4096x4096x4096:nt:bf16 --gpu h200\n"

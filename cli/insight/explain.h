@@ -50,8 +50,9 @@ typedef struct explain_row {
     double predicted_s[CLI_GPU_MOST]; /* one for each chip; 0 if the kernel is not legal there */
 } explain_row;
 
-/* Prints a table of kernels with the predicted times on chips side by side, all for the sizes of
- * cases[0]. `what` says whose the counts are ("counted by the model"); NULL leaves them out. */
+/* Prints a table of kernels with their predicted times on several chips, all for the sizes of
+ * cases[0]. `what` names the source of the counts ("counted by the model"); NULL leaves the counts
+ * out. */
 void cli_print_side_by_side(const explain_case *cases, int case_count, const char *what,
                             const explain_row *rows, int row_count);
 
@@ -70,25 +71,24 @@ json_t *cli_make_explanations_json(const explain_case *shown, const tg_explanati
                                    int count);
 json_t *cli_make_tiles_json(const explain_case *shown, const tg_explanation *list, int count);
 
-/* Lists the names in the ladder of GPUs that `kernel` stands for, with the tile (0: none given).
- * "all" stands for all rows, or for all families if there is a tile; a family stands for its rows,
- * or for itself if there is a tile; any other name stands for itself. Returns their number; they
- * belong to the table, or are `kernel`. */
+/* Lists the names in the GPU ladder that `kernel` means, with the tile (0: none given). "all" means
+ * all rows, or all families if there is a tile. A family means its rows, or itself if there is a
+ * tile. Any other name means itself. Returns the number of names; they belong to the table, or are
+ * `kernel`. */
 int cli_list_ladder(const char *kernel, int tile, const char *names[LADDER_CAPACITY]);
 
 /* Returns 1 if `kernel` is the row's name, its first words, or its family. */
 int cli_is_named(const tg_kernel_info *info, const char *kernel);
 
-/* Shows the rows of the kernel table that `kernel` names (NULL: every row) beside a problem, as the
- * planner sees them on a device (NULL: the default one), or on chips that need not be present if
- * case_count is not 0. Returns a cli_exit. */
+/* Shows the planner's proposals of the rows that `kernel` names (NULL: every row) for a problem: on
+ * a device (NULL: the default one), or on chips that need not be installed if case_count is not 0.
+ * Returns a cli_exit. */
 int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
                            const explain_case *cases, int case_count, const char *kernel,
                            int has_json);
 
-/* Shows the panels in which `memory_bytes` form the problem, and the rate of copies at which they
- * take as long as the products, on a device (NULL: the default one) or on a chip (`shown`). Returns
- * a cli_exit. */
+/* Shows the panels of the problem for `memory_bytes`, and the rate at which copies take as long as
+ * products, on a device (NULL: the default one) or on a chip (`shown`). Returns a cli_exit. */
 int cli_explain_panels(const char *shape, const tg_problem *problem, const char *device,
                        const explain_case *shown, int64_t memory_bytes, int has_json);
 
@@ -102,16 +102,16 @@ typedef struct explain_chip {
 /* Prints the kernels of chips, as tiles of a family if has_tiles is set. Returns a cli_exit. */
 int cli_show_explained(const explain_chip *chips, int chip_count, int has_tiles, int has_json);
 
-/* Shows what the attention of the query's text computes and moves, with a kernel or a chip what the
- * rungs of attention do. Returns a cli_exit. */
+/* Shows the operations and bytes of the attention in the query's text; with a kernel or a chip,
+ * explains the rungs of attention. Returns a cli_exit. */
 int cli_explain_attention(const cli_query *query);
 
-/* Lists the rungs of attention that `kernel` names: the family of each for "all", else itself.
- * Returns their number. */
+/* Lists the rungs of attention that `kernel` names: the family of each rung for "all", else
+ * `kernel` itself. Returns their number. */
 int cli_list_attention_rungs(const char *kernel, const char *names[LADDER_CAPACITY]);
 
-/* Parses an attention, and gives it the type of a rung's family: 16 bits for attention_mma, FP32
- * for the others, where `kernel` is "all" and the text's type is not one of the rung. */
+/* Parses an attention. If `kernel` is "all" and the rung's family does not have the text's type,
+ * gives it a type of the family: 16 bits for attention_mma, FP32 for the others. */
 tg_status cli_parse_rung_attention(const char *text, const char *kernel, const char *rung,
                                    tg_attention *attention);
 

@@ -1,6 +1,6 @@
 /*
- * tilegemm explain of an attention: what it computes and moves, beside a score matrix in memory,
- * and what its rungs do on a chip.
+ * tilegemm explain of an attention: its operations and bytes, compared with a score matrix in
+ * memory, and its rungs on a chip.
  */
 #include "insight/explain.h"
 

@@ -1,5 +1,5 @@
 /*
- * Shows every kernel beside a problem, as the planner sees it.
+ * Shows the planner's proposal of every kernel for a problem.
  */
 #include "insight/explain.h"
 
@@ -92,8 +92,7 @@ static int compare_candidates(const void *left, const void *right)
     return strcmp(a->kernel, b->kernel);
 }
 
-/* Prints blocks, split-K parts, occupancy, the bytes that threads ask for, and the share of
- * operations that count. */
+/* Prints blocks, split-K parts, occupancy, requested bytes, and the share of useful operations. */
 static void print_counts(const tg_candidate *candidate, double flops)
 {
     char occupancy[COUNT_TEXT_BYTES] = "-";
@@ -245,7 +244,7 @@ int cli_list_ladder(const char *kernel, int tile, const char *names[LADDER_CAPAC
     return count;
 }
 
-/* Keeps the candidates that `kernel` names; they stand in the order of the table. */
+/* Keeps the candidates that `kernel` names, in the order of the table. */
 static int keep_named(const char *kernel, candidate_list *list)
 {
     int kept_count = 0;
@@ -262,7 +261,7 @@ static int keep_named(const char *kernel, candidate_list *list)
 }
 
 /* Returns the predicted time on each chip; 0 where the kernel is not legal. The lists of all chips
- * stand in the order of the table. */
+ * have the order of the table. */
 static int print_lists(const explain_case *cases, const candidate_list *lists, int list_count)
 {
     explain_row *rows = calloc((size_t)lists[0].count + 1, sizeof *rows);

@@ -1,5 +1,5 @@
 /*
- * Prints explained kernels of one chip, or of several side by side.
+ * Prints explained kernels of one chip, or of several chips side by side.
  */
 #include "insight/explain.h"
 
@@ -95,8 +95,8 @@ static void print_chip(int has_tiles, const explain_chip *chip)
         cli_print_explanations(&chip->shown, chip->list, chip->count);
 }
 
-/* Prints the predicted times of chips side by side. All have the same kernels, for a kernel that is
- * not legal on a chip is explained too. */
+/* Prints the predicted times of chips side by side. All chips have the same kernels, because a
+ * kernel that is not legal on a chip is explained too. */
 static void print_chips(const explain_chip *chips, int chip_count)
 {
     explain_case cases[CLI_GPU_MOST];

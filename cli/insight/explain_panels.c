@@ -1,5 +1,5 @@
 /*
- * Shows the panels in which memory forms a product that it does not hold, and what bounds them.
+ * Shows the panels of a product that is larger than memory, and their bound.
  */
 #include "insight/explain.h"
 
@@ -18,10 +18,10 @@ typedef struct panel_facts {
     tg_panels panels;
     double predicted_s;         /* time of the products; 0 if no kernel can form them */
     double balance_bytes_per_s; /* rate at which copies take as long as the products */
-    tg_panel_times times;       /* zeros where no bus leads to the device */
+    tg_panel_times times;       /* zeros if no bus leads to the device */
 } panel_facts;
 
-/* Returns what of copies on the bus and products takes longer, "" where there is no bus. */
+/* Returns the longer of copies on the bus and products, "" if there is no bus. */
 static const char *find_bound(const panel_facts *facts)
 {
     if (!facts->times.kernel)
@@ -29,8 +29,7 @@ static const char *find_bound(const panel_facts *facts)
     return facts->times.copy_s > facts->times.product_s ? "copies" : "products";
 }
 
-/* Finds the kernel of a panel on a device that multiplies where its operands are, and the time of
- * as many as there are. */
+/* Finds the kernel of a panel, with operands on the device, and the time of all panels. */
 static tg_status find_kernel(tg_context *context, const tg_problem *problem, panel_facts *facts)
 {
     const int capacity = tg_get_kernel_count();
@@ -98,7 +97,7 @@ static void print_text(const panel_facts *facts)
                GIGA * facts->balance_bytes_per_s);
 }
 
-/* Finds the panels on the processor, which reads and writes one after the other. */
+/* Finds the panels on the CPU, which reads and writes them one after the other. */
 static tg_status find_cpu_facts(tg_context *context, const tg_problem *problem, panel_facts *facts)
 {
     const tg_panel_limits limits = {.memory_bytes = facts->memory_bytes, .buffer_count = 1};

@@ -196,7 +196,7 @@ void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int 
         const tg_traffic *t = &list[i].traffic;
         const tg_prediction *p = &list[i].prediction;
         char time[COUNT_TEXT_BYTES];
-        /* A run of tiles that are not legal for one reason shows its first tile alone. */
+        /* If several tiles in a row are not legal for one reason, only the first is shown. */
         if (i > 0 && !p->is_legal && p->refusal == list[i - 1].prediction.refusal)
             continue;
         printf("%4d %8d %8lld %8.0f%% %7.4g %9s %9s  %s%s\n", t->tile_rows, t->threads_per_block,

@@ -1,5 +1,5 @@
 /*
- * tilegemm info: shows the machine, the part of it that the library uses, and its measured peak.
+ * tilegemm info: shows the machine, the features that the library uses, and the measured peak.
  */
 #include "cli.h"
 
@@ -168,11 +168,11 @@ static int show(const tg_context *context, int has_json)
 const struct argp cli_argp_info = {
     .options = option_list,
     .parser = cli_parse_query_option,
-    .doc = "Show the machine, its instruction sets, caches and GPUs, and the peak that a "
-           "loop of multiply-adds on registers reaches.\v"
-           "The peak is measured at each call and takes about half a second; fp16 is "
-           "computed as fp32. TILEGEMM_ISA and TILEGEMM_THREADS limit what the library "
-           "uses.\n\n"
+    .doc = "Show the machine, its instruction sets, caches and GPUs, and the measured peak of "
+           "a loop of multiply-adds on registers.\v"
+           "Each call measures the peak, which takes about half a second; fp16 is "
+           "computed as fp32. TILEGEMM_ISA and TILEGEMM_THREADS limit the instruction sets and "
+           "threads that the library uses.\n\n"
            "Examples:\n"
            "  tilegemm info\n"
            "  TILEGEMM_ISA=avx2 tilegemm info\n"

@@ -17,23 +17,23 @@ enum { key_launch = CLI_KEY_OWN };
 
 static const char example[] = "256x256x256";
 
-/* The simulator runs up to simulated_products_most multiply-adds, which a person waits for. It runs
- * all blocks up to whole_products_most; beyond, some blocks stand for the others. Their counts are
- * equal if the tile consists of whole sectors, as in every row of the table. */
+/* The simulator runs up to simulated_products_most multiply-adds, so that a user does not wait
+ * long. It runs all blocks up to whole_products_most; above that, some blocks represent the others.
+ * Counts are exact if the tile consists of whole sectors, as in every row of the table. */
 static const double simulated_products_most = (double)(1 << 25);
 static const int64_t whole_products_most = 1 << 20;
 
 static const struct argp_option option_list[] = {
     {"kernel", CLI_KEY_KERNEL, "NAMES", 0,
      "GPU kernels, separated by commas: names that `tilegemm kernels` lists, or "
-     "families (edges), each of which stands for its first row",
+     "families (edges), which stand for their first row",
      0},
     {"device", CLI_KEY_DEVICE, "NAME", 0,
-     "cuda, the first GPU and the default, cuda:N, or sim: only model and simulator", 0},
+     "cuda (the first GPU, the default), cuda:N, or sim (only model and simulator)", 0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip that the model predicts for, as explain takes it (default: the GPU here, else h200)", 0},
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
-    {"launch", key_launch, NULL, 0, "Only call each kernel once, as the profiled process does", 0},
+    {"launch", key_launch, NULL, 0, "Only call each kernel once, like the profiled process", 0},
     {0},
 };
 
@@ -54,8 +54,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* Sets *row to the row that a name of `length` bytes stands for: the row itself, or the first of a
- * GPU's family; NULL if there is none. */
+/* Sets *row to the row that a name of `length` bytes means: the row itself, or the first row of a
+ * GPU family; NULL if there is none. */
 static tg_status find_row(const char *name, size_t length, const char **row)
 {
     tg_status status = TG_STATUS_OK;
@@ -113,7 +113,7 @@ static int is_on_sim(const profile_options *options)
     return strcmp(options->query.device, "sim") == 0;
 }
 
-/* Only GPUs have counters. On device sim, model and simulator stand side by side without them. */
+/* Only GPUs have counters. On device sim, model and simulator are compared without them. */
 static int check_device(const profile_options *options)
 {
     if (strncmp(options->query.device, "cuda", 4) == 0 ||
@@ -246,12 +246,12 @@ const struct argp cli_argp_profile = {
     .options = option_list,
     .parser = parse_option,
     .args_doc = "MxNxK",
-    .doc = "Count by Nsight Compute what kernels do on a GPU, and compare with the model "
-           "and the simulator.\v"
-           "Each kernel runs as often as the profiler needs, from empty caches. The shape "
-           "is one that `tilegemm bench` takes. The model's time includes 3 us for a "
-           "launch, the counter's does not. The profiler is ncu, found on PATH or by "
-           "TILEGEMM_NCU; the clocks are left as they are.\n\n"
+    .doc = "Measure the memory accesses and the time of kernels on a GPU by Nsight Compute, and "
+           "compare them with the model and the simulator.\v"
+           "Each kernel runs as often as the profiler needs, with empty caches. All shapes of "
+           "`tilegemm bench` are accepted. The model's time includes 3 us for a launch, the "
+           "counter's does not. The profiler is ncu, found on PATH or by TILEGEMM_NCU; it does "
+           "not change the clocks.\n\n"
            "Examples:\n"
            "  tilegemm profile 256x256x256 --kernel edges,transposed\n"
            "  tilegemm profile 4096x4096x4096:nt --kernel simt --json\n"

@@ -1,5 +1,5 @@
 /*
- * The process that the profiler watches: it calls each kernel, and does nothing else on the GPU.
+ * The process under the profiler: it calls each kernel, and does nothing else on the GPU.
  */
 #include "insight/profile.h"
 

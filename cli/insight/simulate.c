@@ -1,6 +1,5 @@
 /*
- * tilegemm simulate: runs kernels of the GPU ladder on the processor, and counts and checks every
- * access.
+ * tilegemm simulate: runs kernels of the GPU ladder on the CPU, and counts and checks every access.
  */
 #include "insight/simulate.h"
 
@@ -33,27 +32,27 @@ static const struct argp_option option_list[] = {
      "(edges), or all",
      0},
     {"tile", CLI_KEY_TILE, "T", 0,
-     "Side of the tile, as for explain: 1 to 32 for rungs 1 to 6, 8, 16, 32 or 64 for rung 7, "
+     "Side of the tile, as for explain: 1 to 32 for rungs 1 to 6; 8, 16, 32 or 64 for rung 7; "
      "64 or 128 for rung 8",
      0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
-     "Chip whose L2 is modelled (default: h200); given up to 4 times, the counts stand in one "
-     "table beside the times that explain predicts for each chip",
+     "Chip whose L2 is modelled (default: h200); if repeated, up to 4 times, one table shows the "
+     "counts and the times that explain predicts for each chip",
      0},
     {"sample", key_sample, NULL, 0,
-     "Run some blocks and a part of k, and scale the counts up: seconds for any shape", 0},
+     "Run some blocks and a part of k, and scale the counts up; takes seconds for any shape", 0},
     {"trace", key_trace, NULL, 0,
-     "Print every step of every block: what each thread moves, the tiles, the "
+     "Print every step of every block: each thread's reads and writes, the tiles, the "
      "partial sums; A is then 0, 1, 2, ... and B 100, 101, ...",
      0},
-    {"lines", key_lines, NULL, 0, "List the counts of each line beside its source", 0},
+    {"lines", key_lines, NULL, 0, "List the counts of each source line", 0},
     {"requests", key_requests, NULL, 0,
      "List the memory requests of the first warp: each lane's element, sectors, "
      "turns of shared memory; JSON also has the thread of the first block that "
-     "forms each element",
+     "writes each element",
      0},
     {"without-barrier", key_without_barrier, "N", 0,
-     "Let no thread wait at the kernel's N-th barrier, and see what the simulator finds", 0},
+     "Disable the kernel's N-th barrier, and see what the simulator finds", 0},
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {0},
 };
@@ -285,8 +284,8 @@ static int report_refusal(const simulate_case *run, tg_status status)
     return CLI_EXIT_USAGE;
 }
 
-/* Runs every kernel of the ladder that takes the tile and the sizes, and names the others with the
- * reason. */
+/* Runs every kernel of the ladder that takes the tile and the sizes, and gives the reason for the
+ * others. */
 static int simulate_all(simulate_case *run, const tg_chip *chip)
 {
     const char *names[LADDER_CAPACITY];
@@ -369,14 +368,14 @@ const struct argp cli_argp_simulate = {
     .options = option_list,
     .parser = parse_option,
     .args_doc = "MxNxK|B,H,HKV,M,N,D",
-    .doc = "Run kernels of the GPU ladder on the processor, from their own source, count "
-           "every access to memory and check it.\v"
-           "It finds data races, accesses out of bounds or misaligned, reads of shared "
-           "memory that was never written, copies that were not waited for, and barriers "
-           "that not all threads reach; the exit code is then 1. A product of more than "
-           "2^28 multiply-adds runs only some of its blocks; with --sample also a part of k. For "
-           "an attention, whose text has commas, the kernels are attention_naive, "
-           "attention_tiled and attention_mma.\n\n"
+    .doc = "Run kernels of the GPU ladder on the CPU, from their own source, and count and "
+           "check every memory access.\v"
+           "The simulator finds data races, accesses out of bounds or misaligned, reads of shared "
+           "memory that was never written, reads of copies before they are complete, and barriers "
+           "that some threads do not reach; the exit code is then 1. A product of more than "
+           "2^28 multiply-adds runs only some of its blocks, with --sample also only a part of k. "
+           "The text of an attention has commas; its kernels are attention_naive, attention_tiled "
+           "and attention_mma.\n\n"
            "Examples:\n"
            "  tilegemm simulate 256x256x256 --kernel transposed --lines\n"
            "  tilegemm simulate 250x130x70 --kernel all --json\n"

@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-/* Prints the counts of a kernel for a problem, which `sizes` is the text of, its lines if has_lines
- * is set, and its findings. */
+/* Prints the counts of a kernel for a problem (`sizes` is its text), the kernel's lines if
+ * has_lines is set, and the findings. */
 void cli_print_simulation(const tg_simulation *simulation, const char *sizes, int has_lines);
 
 /* Runs the rungs of attention that the query names on the attention of its text. Returns a
@@ -22,14 +22,14 @@ typedef struct simulated_operands {
     void *memory[3]; /* owned; A, B, D */
 } simulated_operands;
 
-/* Allocates operands of the type (FP32 or of 16 bits) and fills A and B; with has_trace the numbers
- * tell their place. Returns 0 after an error line. The caller frees them with
- * cli_free_simulated_operands in either case. */
+/* Allocates operands of the type (FP32 or 16 bits) and fills A and B; with has_trace each number
+ * shows its place. Returns 0 after an error line. The caller always frees them with
+ * cli_free_simulated_operands. */
 int cli_make_simulated_operands(tg_type type, int64_t m, int64_t n, int64_t k, int has_trace,
                                 simulated_operands *operands);
 
-/* Makes operands of the type of a GPU kernel, which is named by its row or by its family. Returns 0
- * as above. */
+/* Makes operands of the type of a GPU kernel, named by its row or its family. Returns 0 after an
+ * error line. */
 int cli_make_kernel_operands(const char *kernel, int64_t m, int64_t n, int64_t k, int has_trace,
                              simulated_operands *operands);
 void cli_free_simulated_operands(simulated_operands *operands);
@@ -74,11 +74,11 @@ json_t *cli_make_owners_json(const cli_request_log *log);
 json_t *cli_make_simulation_json(const tg_simulation *simulation, int64_t m, int64_t n, int64_t k,
                                  const cli_phase_list *phases, const cli_request_log *log);
 
-/* The k that a simulation runs, of the whole. Counts grow by the same amount with each unit. */
+/* The part of k that a simulation runs. Counts grow by the same amount with each unit of k. */
 typedef struct cli_depth {
     int64_t whole_k;
-    int64_t k;      /* the whole, or less if the blocks that run would take too long */
-    int64_t less_k; /* a shorter part, from whose counts the growth is known */
+    int64_t k;      /* all of k, or less if the blocks would take too long */
+    int64_t less_k; /* a shorter part; the difference in counts gives the growth */
     int64_t unit;   /* k is shortened by a multiple of this: whole steps and sectors */
 } cli_depth;
 
@@ -91,7 +91,7 @@ cli_depth cli_cut_depth(const tg_traffic *traffic, int64_t whole_k);
 void cli_extend_counts(const cli_depth *depth, const tg_traffic *part, const tg_traffic *less,
                        tg_traffic *whole);
 
-/* The counts of one kernel beside its predicted times; 0 where it is not legal. */
+/* The counts of one kernel and its predicted times; 0 where it is not legal. */
 typedef struct simulated_row {
     char kernel[64];
     tg_traffic traffic;

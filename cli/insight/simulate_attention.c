@@ -1,5 +1,5 @@
 /*
- * tilegemm simulate of an attention: runs its rungs on the processor, one after another.
+ * tilegemm simulate of an attention: runs its rungs on the CPU, one after another.
  */
 #include "insight/simulate.h"
 
@@ -70,7 +70,7 @@ static tg_status make_tensors(tg_attention *a)
                                                             : TG_STATUS_OUT_OF_MEMORY;
 }
 
-/* Keeps the counts beside the times that the model predicts. */
+/* Keeps the counts and the predicted times. */
 static void keep_row(attention_runs *runs, const tg_attention *attention,
                      const tg_simulation *simulation)
 {

@@ -1,5 +1,5 @@
 /*
- * Sets the counts of simulated kernels beside the times that the model predicts on several chips.
+ * Shows the counts of simulated kernels beside their predicted times on several chips.
  */
 #include "insight/simulate.h"
 

@@ -1,9 +1,9 @@
 /*
  * tilegemm multiply: D = activation(alpha op(A) op(B) + beta C + bias) on files.
  *
- * The order of the work: refuse wrong options, headers, types and shapes, which costs nothing;
- * reserve the space of the output; multiply, for .npy straight into the mapped output; check the
- * result; and only then give the output its name.
+ * The order of work is: refuse wrong options, headers, types and shapes, before anything else is
+ * done; reserve the space of the output; multiply, for .npy directly into the mapped output; check
+ * the result; then give the output its name.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,8 +22,8 @@
 #define CHECK_ROUND_COUNT 20 /* a wrong row passes with probability 1e-6 */
 #define CHECK_SEED UINT64_C(0x7469)
 #define PROGRESS_STEP_COUNT 1000
-/* A panel of a D that outlives its run takes twenty seconds on a small machine, and some on a GPU.
- * It is written to the disk before the next one. */
+/* If D outlives an interrupted run, a panel takes twenty seconds on a small machine, and some
+ * seconds on a GPU. It is written to the disk before the next panel. */
 #define STAYING_FLOPS 1e12
 #define STAYING_FLOPS_GPU 1e14
 
@@ -61,8 +61,8 @@ static int open_inputs(multiply_job *job)
     return code;
 }
 
-/* Chooses the type of A and B: --type, else what they hold, else what C holds if both are text or
- * integers, else FP64. */
+/* Chooses the type of A and B: --type, else their type in the files, else C's type if both are text
+ * or integers, else FP64. */
 static int choose_type(multiply_job *job, tg_type *type)
 {
     const cli_matrix_file *const files[] = {&job->files.a, &job->files.b};
@@ -148,7 +148,7 @@ static int load_inputs(multiply_job *job)
     return code;
 }
 
-/* Opens a new file for D. A D of matrices that memory does not hold outlives its run. */
+/* Opens a new file for D. If the matrices are larger than memory, D outlives an interrupted run. */
 static int open_output(multiply_job *job, const char *facts, int is_out_of_core)
 {
     const cli_multiply_result *result = &job->result;
@@ -230,7 +230,7 @@ static int fail_unless_ok(multiply_job *job, tg_status status)
     return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_fail_status(&job->error, status);
 }
 
-/* Adds to the error where the panels are that are done. Nothing stays if none is. */
+/* Adds the place of the finished panels to the error. If no panel is finished, nothing is kept. */
 static void tell_partial(multiply_job *job)
 {
     if (cli_count_done(&job->partial) == 0) {
@@ -244,8 +244,8 @@ static void tell_partial(multiply_job *job)
              job->output.file.target);
 }
 
-/* Forms one panel and times it, on a GPU with the copies. The simulated GPU is on no bus and reads
- * the panel where it lies. */
+/* Forms one panel and times it, on a GPU with the copies. The simulated GPU has no bus and reads
+ * the panel in place. */
 static tg_status execute_panel(void *state, const tg_problem *panel)
 {
     multiply_job *job = state;

@@ -1,5 +1,5 @@
 /*
- * Tells one run of tilegemm multiply from another.
+ * Distinguishes runs of tilegemm multiply.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Writes the facts of an input. A file that was changed has another time. */
+/* Writes the facts of an input. A changed file has another time. */
 static int write_file(char *text, size_t text_bytes, const char *name, const cli_matrix_file *file)
 {
     const char *slash = strrchr(file->path, '/');

@@ -36,31 +36,31 @@ static const struct argp_option options_table[] = {
     {.name = "beta",
      .key = KEY_BETA,
      .arg = "X",
-     .doc = "Factor of C (default 1 with --c, else 0; 0 leaves its elements unread)"},
+     .doc = "Factor of C (default 1 with --c, else 0); with 0, C is not read"},
     {.name = "c",
      .key = KEY_C,
      .arg = "FILE",
-     .doc = "Matrix C, of D's shape; one matrix may serve a batch"},
+     .doc = "Matrix C, with the shape of D; one matrix may serve all batch entries"},
     {.name = "bias",
      .key = KEY_BIAS,
      .arg = "FILE",
-     .doc = "Add a vector: n values or 1 x n to D's columns, m x 1 to its rows"},
+     .doc =
+         "Vector to add: n values or 1 x n, one for each column of D, or m x 1, one for each row"},
     {.name = "activation",
      .key = KEY_ACTIVATION,
      .arg = "NAME",
-     .doc = "Apply to D at the end: none (default), relu, gelu_erf, gelu_tanh or silu"},
+     .doc = "Activation of D: none (default), relu, gelu_erf, gelu_tanh or silu"},
     {.name = "transpose-a", .key = KEY_TRANSPOSE_A, .doc = "Multiply with A transposed"},
     {.name = "transpose-b", .key = KEY_TRANSPOSE_B, .doc = "Multiply with B transposed"},
     {.name = "type",
      .key = KEY_TYPE,
      .arg = "TYPE",
      .doc = "Convert A and B to fp32, fp64, bf16, fp16, fp8_e4m3 or fp8_e5m2 (default: "
-            "what they hold; fp64 if both are .mtx)"},
+            "the type in the files; fp64 if both are .mtx)"},
     {.name = "output-type",
      .key = KEY_OUTPUT_TYPE,
      .arg = "TYPE",
-     .doc =
-         "Type of D: that of A and B (default), or fp32, bf16 or fp16 for inputs of 16 and 8 bits"},
+     .doc = "Type of D (default: that of A and B): fp32, bf16 or fp16 for 16-bit and 8-bit inputs"},
     {.name = "precision",
      .key = KEY_PRECISION,
      .arg = "NAME",
@@ -73,38 +73,38 @@ static const struct argp_option options_table[] = {
     {.name = "memory",
      .key = KEY_MEMORY,
      .arg = "SIZE",
-     .doc = "Memory for the matrices, in bytes or as 8G or 512M (default: what is available). "
-            "Larger matrices are multiplied in panels, and an interrupted run goes on"},
+     .doc = "Memory for the matrices, in bytes or as 8G or 512M (default: the available memory). "
+            "Larger matrices are multiplied in panels, and an interrupted run can be continued"},
     {.name = "device-memory",
      .key = KEY_DEVICE_MEMORY,
      .arg = "SIZE",
-     .doc = "Memory for the matrices on a GPU (default: three quarters of what is free). They are "
-            "copied in panels while others are multiplied"},
+     .doc = "Memory for the matrices on a GPU (default: three quarters of the free memory). "
+            "Matrices are copied in panels while other panels are multiplied"},
     {.name = "check",
      .key = KEY_CHECK,
      .doc = "Verify D by Freivalds' method before it is written; a wrong D is not written"},
     {.name = "json", .key = KEY_JSON, .doc = "Print the summary as JSON"},
-    {.name = "quiet", .key = 'q', .doc = "Print nothing but errors"},
+    {.name = "quiet", .key = 'q', .doc = "Print only errors"},
     {0},
 };
 
 static const char doc[] =
     "Compute D = activation(alpha A B + beta C + bias) from matrices in files.\v"
     "Files: NumPy .npy (float16, float32, float64, bfloat16 of ml_dtypes, integers; C or "
-    "Fortran order), the arrays of a .npz that numpy.savez wrote (FILE.npz:NAME), and "
+    "Fortran order), the arrays of an .npz that numpy.savez wrote (FILE.npz:NAME), and "
     "MatrixMarket .mtx (array or coordinate; real or integer; general, symmetric or "
-    "skew-symmetric; entries at the same position are added up). Numbers of a .mtx file and "
-    "integers take the type of the other operand, integers if each is exact in it; with --type "
-    "bf16, uint16 holds the bits of BF16.\n\n"
-    "Arrays of three dimensions are batches, an array of one is a vector: A is then a row and B a "
-    "column, and D lacks that dimension, as in numpy.matmul.\n\n"
-    "D is written under a temporary name and renamed at the end: it may be one of "
-    "the inputs, and a failure leaves the file that was there. Inputs must not be "
-    "shortened while they are read.\n\n"
-    "Matrices that memory does not hold are multiplied from .npy files that are mapped, in panels "
-    "of D. The panels that are done lie in D.partial. If the run is interrupted, by a signal, a "
-    "failure or the end of the machine, the same command goes on where it was; a run with other "
-    "inputs or options is refused.\n\n"
+    "skew-symmetric; entries at the same position are added). Numbers of an .mtx file, and "
+    "integers, are converted to the type of the other operand; each integer must be exact in it. "
+    "With --type bf16, uint16 holds the bits of BF16.\n\n"
+    "A three-dimensional array is a batch. A one-dimensional array is a vector: A is then a row, B "
+    "a column, and D lacks that dimension, as in numpy.matmul.\n\n"
+    "D is written under a temporary name and renamed at the end. It may be one of the inputs, and "
+    "a failure leaves an existing file unchanged. Inputs must not be shortened while they are "
+    "read.\n\n"
+    "Matrices larger than memory must be .npy files. They are mapped and multiplied in panels of "
+    "D, and D.partial keeps the finished panels. If a signal, a failure or a crash of the machine "
+    "interrupts the run, the same command continues it. A run with other inputs or options is "
+    "refused.\n\n"
     "Examples:\n"
     "  tilegemm multiply a.npy b.npy -o d.npy\n"
     "  tilegemm multiply a.npy b.npy -o d.npy --transpose-b --check\n"
@@ -116,7 +116,7 @@ static const char doc[] =
     "  tilegemm multiply a.npy b.npy -o d.npy --type bf16 --output-type fp32 "
     "--json\n\n"
     "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 "
-    "wrong usage or input, 3 no such device or file, or an input that is no "
+    "wrong usage or input, 3 no such device or file, or an input that is not a "
     "readable file.";
 
 static error_t parse_path(char *arg, struct argp_state *state, cli_multiply_options *options)

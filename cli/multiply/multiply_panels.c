@@ -1,6 +1,6 @@
 #include "multiply/multiply_panels.h"
 
-/* A panel that a terminal shows takes two seconds of work on a small machine. */
+/* If a terminal shows progress, a panel takes two seconds on a small machine. */
 #define SHOWN_FLOPS 1e11
 
 tg_status cli_choose_panels(const tg_problem *problem, int64_t memory_bytes, double staying_flops,

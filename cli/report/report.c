@@ -30,16 +30,16 @@ static const struct argp_option option_list[] = {
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip to open with, as `tilegemm explain` takes it (default: the GPU here, else h200)", 0},
     {"tile", CLI_KEY_TILE, "T", 0,
-     "Side of the tile to open with, 1 to 32; the page holds the simulator's counts "
+     "Side of the tile to open with, 1 to 32; the page contains the simulator's counts "
      "for it (default: 16, or 8, 4 or 2 if D is small)",
      0},
     {"bench", key_bench, "FILE", 0,
-     "Show what `tilegemm bench --json FILE` measured; may be given 16 times", 0},
+     "Show the times of `tilegemm bench --json FILE`; may be repeated, up to 16 times", 0},
     {"profile", key_profile, "FILE", 0,
-     "Show what `tilegemm profile --json` counted on a GPU, or Nsight Compute's CSV of kernels "
-     "that ran at the report's sizes; may be given 16 times",
+     "Show the counters of `tilegemm profile --json`, or Nsight Compute's CSV of kernels that ran "
+     "at the report's sizes; may be repeated, up to 16 times",
      0},
-    {"output", 'o', "FILE", 0, "Where the page is written (default: report.html)", 0},
+    {"output", 'o', "FILE", 0, "File to write (default: report.html)", 0},
     {0},
 };
 
@@ -103,6 +103,22 @@ static json_t *make_counted(const report_case *report, int *exit_code)
     return cli_keep_whole_json(list, is_done);
 }
 
+/* Sets "simulations", which are those at the report's shape and the lessons', and "traces". Returns
+ * 0 on failure. */
+static int set_simulations(const report_case *report, json_t *data, int *exit_code)
+{
+    json_t *lessons = cli_read_lessons(), *list = json_array();
+    const int is_done =
+        lessons && list && cli_append_ladder(report, 0, &report->shown, 1, list, exit_code) &&
+        cli_append_ladder(report, report->tile, &report->shown, 1, list, exit_code) &&
+        json_array_extend(list, json_object_get(lessons, "simulations")) == 0 &&
+        json_object_set(data, "simulations", list) == 0 &&
+        json_object_set(data, "traces", json_object_get(lessons, "traces")) == 0;
+    json_decref(list);
+    json_decref(lessons);
+    return is_done;
+}
+
 /* Returns all data of the page. Returns NULL after printing an error, with *exit_code set. */
 static json_t *make_data(const report_case *report, int *exit_code)
 {
@@ -119,8 +135,7 @@ static json_t *make_data(const report_case *report, int *exit_code)
                              date, "state", make_state(report), "chip",
                              make_chip(&report->shown.chip), "bench", bench, "counted", counted);
     const int is_done =
-        data && cli_set_json(data, "simulations", cli_make_simulations(report, exit_code)) &&
-        cli_set_json(data, "traces", cli_make_traces(report, exit_code)) &&
+        data && set_simulations(report, data, exit_code) &&
         cli_set_json(data, "candidates",
                      cli_make_cpu_candidates_json(report->shape, &report->problem, exit_code));
     if (!is_done && *exit_code == CLI_EXIT_OK) {
@@ -240,7 +255,7 @@ const struct argp cli_argp_report = {
     .args_doc = "[MxNxK]",
     .doc = "Write a page that shows how M x K by K x N is multiplied (default: "
            "256x256x256): one HTML file that needs no server and no network. It computes "
-           "with the model of `tilegemm explain` in the browser, and holds the "
+           "with the model of `tilegemm explain` in the browser, and contains the "
            "simulator's counts and the measured times.\v"
            "Examples:\n"
            "  tilegemm report 1000x1200x800 -o report.html\n"

@@ -20,21 +20,36 @@ typedef struct report_case {
 } report_case;
 
 /* Reads a result of `tilegemm bench`: returns an object of its head and of the fields of its
- * records that the page shows. Returns NULL on failure, as cli_make_simulations does. */
+ * records that the page shows. Returns NULL on failure: *exit_code is as cli_append_ladder sets it.
+ */
 json_t *cli_read_bench_file(const char *path, int *exit_code);
 
 /* Reads the output of `tilegemm profile --json`, or Nsight Compute's CSV of kernels that ran at the
  * report's sizes, and appends the counts of the kernels to `list`. Returns 0 on failure. */
 int cli_append_profile(const char *path, const explain_case *shown, json_t *list, int *exit_code);
 
-/* Return the output of `simulate --json`. The simulations cover every row of the ladder and the
- * rungs with the report's tile: at the report's shape with the requests of a warp, and at small
- * sizes that every kernel takes without them. The traces are small products with their phases and
- * requests. If k was shortened, "whole_k" holds k and the counts of the whole. NULL on failure:
- * *exit_code is unchanged when memory ran out, else it is a cli_exit and the error has been
- * printed. */
-json_t *cli_make_simulations(const report_case *report, int *exit_code);
-json_t *cli_make_traces(const report_case *report, int *exit_code);
+/* Appends the simulations of the ladder at m, n and k of `sizes`, as `simulate --json` prints them:
+ * of all rows if `tile` is 0, else of each rung with that tile that has no row of it. has_requests
+ * adds the requests of a warp. If k was shortened, "whole_k" holds k and the counts of the whole.
+ * Returns 0 on failure: *exit_code is unchanged when memory ran out, else it is a cli_exit and the
+ * error has been printed. */
+int cli_append_ladder(const report_case *report, int tile, const explain_case *sizes,
+                      int has_requests, json_t *list, int *exit_code);
+
+/* A small product whose phases and requests are kept. */
+typedef struct cli_walk {
+    const char *kernel;
+    int tile, m, n, k;
+    int without_barrier; /* the barrier that is taken out, from 1; 0: none */
+} cli_walk;
+
+/* Appends the simulation of a walk. Returns 0 on failure, as cli_append_ladder does. */
+int cli_append_walk(const report_case *report, const cli_walk *walk, json_t *list, int *exit_code);
+
+/* Returns the lessons, the simulations that are the same in every report: an object of the arrays
+ * "simulations" and "traces", which make_lessons wrote when the command was built. The caller frees
+ * it. Returns NULL when out of memory, or if the build has no page. */
+json_t *cli_read_lessons(void);
 
 /* Finds the page in the program: the text before the data, and the text after it. Returns 0 after
  * printing what the build lacked, if there is no page. */

@@ -1,19 +1,22 @@
 /*
- * The page of page/, bundled at build time and embedded here: a report needs no other file.
+ * The page of page/, bundled at build time, and its lessons, simulated at build time, are embedded
+ * here: a report needs no other file.
  */
 #include "report/report.h"
 
 #include <string.h>
 
 #ifdef TG_PAGE_FILE
-__asm__(".pushsection .rodata\n"
-        ".hidden tg_report_page\n"
-        ".globl tg_report_page\n"
-        "tg_report_page:\n"
-        ".incbin \"" TG_PAGE_FILE "\"\n"
-        ".byte 0\n"
-        ".popsection\n");
-extern const char tg_report_page[] __attribute__((visibility("hidden")));
+#define EMBED(name, path)                                                                          \
+    __asm__(".pushsection .rodata\n"                                                               \
+            ".hidden " #name "\n"                                                                  \
+            ".globl " #name "\n" #name ":\n"                                                       \
+            ".incbin \"" path "\"\n"                                                               \
+            ".byte 0\n"                                                                            \
+            ".popsection\n");                                                                      \
+    extern const char name[] __attribute__((visibility("hidden")))
+EMBED(tg_report_page, TG_PAGE_FILE);
+EMBED(tg_report_lessons, TG_LESSONS_FILE);
 
 int cli_find_page(const char **head, size_t *head_bytes, const char **tail)
 {
@@ -24,6 +27,11 @@ int cli_find_page(const char **head, size_t *head_bytes, const char **tail)
     *tail = place + sizeof mark - 1;
     return 1;
 }
+
+json_t *cli_read_lessons(void)
+{
+    return json_loads(tg_report_lessons, 0, NULL);
+}
 #else
 int cli_find_page(const char **head, size_t *head_bytes, const char **tail)
 {
@@ -31,5 +39,10 @@ int cli_find_page(const char **head, size_t *head_bytes, const char **tail)
     *head_bytes = 0;
     cli_print_error("this tilegemm has no page to write, for %s", TG_PAGE_MISSING);
     return 0;
+}
+
+json_t *cli_read_lessons(void)
+{
+    return NULL;
 }
 #endif

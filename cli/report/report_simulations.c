@@ -10,27 +10,6 @@
 
 #include <string.h>
 
-static const struct {
-    int m, n, k;
-} small_sizes[] = {{64, 64, 64}, {55, 43, 48}};
-
-/* Every row of the table runs at this size. */
-static const explain_case whole_tiles = {.m = 128, .n = 128, .k = 32};
-
-/* Tile sides without a row, whose accesses the page shows beside those of the rows: for families of
- * any tile, at sizes that the sides divide for which family tiled has no row. */
-static const int further_tiles[] = {3, 5, 8, 12, 16, 20};
-static const explain_case further_sizes = {.m = 60, .n = 120, .k = 60};
-
-/* Walks, the last of them with a barrier taken out. */
-static const struct {
-    const char *kernel;
-    int tile, m, n, k, without_barrier;
-} walks[] = {{"tiled", 2, 4, 4, 4, 0}, {"tiled", 4, 4, 4, 4, 0},     {"edges", 2, 3, 5, 3, 0},
-             {"edges", 4, 6, 7, 5, 0}, {"edges", 3, 5, 7, 9, 0},     {"naive", 2, 4, 4, 4, 0},
-             {"naive", 4, 4, 4, 4, 0}, {"coalesced", 2, 4, 4, 4, 0}, {"coalesced", 4, 4, 4, 4, 0},
-             {"tiled", 2, 4, 4, 4, 1}, {"tiled", 2, 4, 4, 4, 2}};
-
 typedef struct job {
     const char *kernel; /* kernel and tile for tg_simulate_kernel */
     int tile;
@@ -158,9 +137,8 @@ static int append_kernel(const report_case *report, job work, int has_requests, 
     return is_done;
 }
 
-/* Appends every row of the ladder (tile 0), or every rung with a tile that has no row. */
-static int append_ladder(const report_case *report, int tile, const explain_case *sizes,
-                         int has_requests, json_t *list, int *exit_code)
+int cli_append_ladder(const report_case *report, int tile, const explain_case *sizes,
+                      int has_requests, json_t *list, int *exit_code)
 {
     const char *names[LADDER_CAPACITY];
     const int count = cli_list_ladder("all", tile, names);
@@ -176,39 +154,19 @@ static int append_ladder(const report_case *report, int tile, const explain_case
     return is_done;
 }
 
-json_t *cli_make_simulations(const report_case *report, int *exit_code)
+int cli_append_walk(const report_case *report, const cli_walk *walk, json_t *list, int *exit_code)
 {
-    json_t *list = json_array();
-    int is_done = list && append_ladder(report, 0, &report->shown, 1, list, exit_code) &&
-                  append_ladder(report, report->tile, &report->shown, 1, list, exit_code) &&
-                  append_ladder(report, 0, &whole_tiles, 1, list, exit_code);
-    for (size_t i = 0; i < sizeof further_tiles / sizeof further_tiles[0] && is_done; i++)
-        is_done = append_ladder(report, further_tiles[i], &further_sizes, 1, list, exit_code);
-    for (size_t i = 0; i < sizeof small_sizes / sizeof small_sizes[0] && is_done; i++) {
-        const explain_case sizes = {
-            .m = small_sizes[i].m, .n = small_sizes[i].n, .k = small_sizes[i].k};
-        is_done = append_ladder(report, 0, &sizes, 0, list, exit_code);
-    }
-    return cli_keep_whole_json(list, is_done);
-}
-
-json_t *cli_make_traces(const report_case *report, int *exit_code)
-{
-    json_t *list = json_array();
-    int is_done = list != NULL;
-    for (size_t i = 0; i < sizeof walks / sizeof walks[0] && is_done; i++) {
-        cli_phase_list phases = {.list = json_array()};
-        const job work = {.kernel = walks[i].kernel,
-                          .tile = walks[i].tile,
-                          .m = walks[i].m,
-                          .n = walks[i].n,
-                          .depth = {.whole_k = walks[i].k, .k = walks[i].k},
-                          .without_barrier = walks[i].without_barrier,
-                          .phases = &phases,
-                          .log = cli_open_request_log(walks[i].n)};
-        is_done = phases.list && work.log && append(report, &work, list, exit_code);
-        json_decref(phases.list);
-        cli_close_request_log(work.log);
-    }
-    return cli_keep_whole_json(list, is_done);
+    cli_phase_list phases = {.list = json_array()};
+    const job work = {.kernel = walk->kernel,
+                      .tile = walk->tile,
+                      .m = walk->m,
+                      .n = walk->n,
+                      .depth = {.whole_k = walk->k, .k = walk->k},
+                      .without_barrier = walk->without_barrier,
+                      .phases = &phases,
+                      .log = cli_open_request_log(walk->n)};
+    const int is_done = phases.list && work.log && append(report, &work, list, exit_code);
+    json_decref(phases.list);
+    cli_close_request_log(work.log);
+    return is_done;
 }

@@ -63,7 +63,7 @@ int64_t check_count_keys(const tg_attention *a, int64_t batch)
                                 : a->n;
 }
 
-/* Returns p, the place of query i among the keys. */
+/* Returns the place of query i among the keys. */
 static int64_t find_position(const tg_attention *a, int64_t batch, int64_t i)
 {
     return a->causal == TG_CAUSAL_BOTTOM_RIGHT
@@ -150,7 +150,7 @@ static checked_score find_score(const checked_row *row, int64_t j)
 /* Returns |got - exact| / bound, Inf where NaN or Inf differ. */
 static double find_share(double got, long double exact, double bound)
 {
-    if (isnan(exact) || isinf(exact)) /* an infinite sum may become NaN on the way */
+    if (isnan(exact) || isinf(exact)) /* an infinite sum may have become NaN */
         return isnan(got) || (isinf(exact) && got == (double)exact) ? 0 : INFINITY;
     if (!isfinite(got))
         return INFINITY;
@@ -158,8 +158,8 @@ static double find_share(double got, long double exact, double bound)
     return error == 0 ? 0 : error / bound;
 }
 
-/* Compares the elements of D. The weights have taken the scores' place, and the error of a weight
- * is at most `error` times the weight. */
+/* Compares the elements of D. The weights have replaced the scores, and the error of a weight is at
+ * most `error` times the weight. */
 static double compare_elements(checked_row *row, double error)
 {
     const tg_attention *a = row->attention;
@@ -243,7 +243,8 @@ static rounding_units find_units(tg_type type, int is_on_gpu)
     }
 }
 
-/* Compares row `index` of the batch's heads of m rows. Entries may have fewer. */
+/* Compares row `index`, counted over all batch entries and heads with m rows each. Entries may have
+ * fewer rows. */
 static void judge_row(checked_row *row, int64_t index, check_attention_result *result)
 {
     const tg_attention *a = row->attention;

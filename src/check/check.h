@@ -1,7 +1,7 @@
 /*
- * This folder fills operands, computes reference results and compares: the one set that the command
- * and the tests share. It depends on include/ and on the list of operands, and is linked into the
- * command and the tests, not into the library.
+ * This folder fills operands, computes reference results and compares, for both the command and the
+ * tests. It depends on include/ and on the list of operands. It is linked into the command and the
+ * tests, not into the library.
  */
 #ifndef TG_CHECK_H
 #define TG_CHECK_H
@@ -25,7 +25,7 @@ typedef struct check_operands {
 int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *operands);
 void check_free_operands(check_operands *operands);
 
-/* Moves the pointers of a filled problem from each allocation to copies[id], as far into it. */
+/* Moves the pointers of a filled problem from each allocation to the same offset in copies[id]. */
 void check_move_operands(tg_problem *problem, const check_operands *operands,
                          void *const copies[TGI_OPERAND_COUNT]);
 
@@ -37,12 +37,12 @@ double check_next_uniform(uint64_t *state);
 double check_get_element(tg_type type, const void *data, int64_t index);
 void check_set_element(tg_type type, void *data, int64_t index, double value);
 
-/* Returns 1 if the type is one of FP8. A D of such a type saturates. */
+/* Returns 1 for an FP8 type. A D of FP8 saturates. */
 int check_is_fp8(tg_type type);
 
 /* The verdict on D against the triple loop in FP64 (long double for FP64 inputs). */
 typedef struct check_result {
-    int is_ok; /* every element within the bound of tilegemm.h, NaN and Inf as they must be */
+    int is_ok; /* every element is within the bound of tilegemm.h, and NaN and Inf are right */
     /* The largest |d - exact| / (|alpha| |A||B| + |beta||C| + |bias|): 0 for 0/0, Inf if only one
      * of d and exact is finite. */
     double max_error;
@@ -58,8 +58,8 @@ typedef struct check_result {
  * memory ran out; then is_ok is 0. */
 int check_compare(const tg_problem *problem, double flop_limit, check_result *result);
 
-/* Does the same with other samples: the elements where random rows and columns meet, the corners
- * among them. These keep to the limit however long a line is, and see less of each line. */
+/* Does the same with another sample: the crossings of random rows and random columns, with the
+ * corners. It keeps to the limit for lines of any length, but compares less of each line. */
 int check_compare_crossings(const tg_problem *problem, double flop_limit, check_result *result);
 
 /* Verifies D by Freivalds' method: `rounds` random vectors x of +-1 compare D x with alpha A (B x)

@@ -1,13 +1,14 @@
 /*
- * The verdict on D: an error bound per element, never a norm over the matrix.
+ * This file compares D with the reference. It bounds the error of each element, not a norm of the
+ * matrix.
  *
- * The bound is the one of tilegemm.h, with x the exact value before the activation, y after it and
- * after D's scale s (1 without one):
+ * The bound is that of tilegemm.h, with x the exact value before the activation, and y the exact
+ * value after it and after D's scale s (1 without a scale):
  *     |s| (slope (g magnitude + e |alpha| |A||B| + underflow) + v |y / s| + floor)
  *         + u_D |y| + underflow_D
- * e is what FP8 and TF32 instructions lose. y is cut off at the largest FP8 number for an FP8 D.
- * slope bounds |activation'|: 1 for ReLU, 1.13 for GELU (both forms), 1.10 for SiLU. v |y| + floor,
- * of GELU and SiLU alone, is what their evaluation may add.
+ * e is the error of FP8 and TF32 instructions. For an FP8 D, y is at most the largest FP8 number.
+ * slope bounds |activation'|: 1 for ReLU, 1.13 for GELU (both forms), 1.10 for SiLU. v |y| + floor
+ * is the error of evaluating GELU and SiLU, and 0 for the others.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -20,12 +21,12 @@
 #define BATCH_SAMPLE_MAX 8
 #define FLUSH_LIMIT 0x1p-126 /* smallest normal BF16: below it BF16 instructions give zero */
 
-/* The effect of rounding to a type on a value. */
+/* The errors of rounding a value to a type. */
 typedef struct rounding {
     long double unit;      /* u: relative error of a normal result */
     long double underflow; /* absolute error of a subnormal result */
     long double overflow;  /* magnitude from which rounding gives Inf */
-    long double largest;   /* magnitude at which it stops instead; 0 if it does not */
+    long double largest;   /* magnitude at which the type saturates; 0 if it gives Inf */
 } rounding;
 
 /* The numbers of a comparison that do not depend on the element. */
@@ -138,7 +139,7 @@ static long double saturate(const comparison *run, long double y)
     return largest > 0 && fabsl(y) > largest ? copysignl(largest, y) : y;
 }
 
-/* Returns 1 if `value` is right where y is NaN or Inf. The activation takes x and gives y. */
+/* Returns 1 if `value` is right for a y that is NaN or Inf. y is the activation of x. */
 static int is_special_right(const comparison *run, long double value, long double x, long double y)
 {
     /* The limit of GELU and SiLU at -Inf is 0, though their formulas give Inf times 0 there. */
@@ -154,21 +155,20 @@ static int may_overflow_sum(const comparison *run, const check_expected *expecte
     return expected->product_size >= limit || expected->magnitude >= limit;
 }
 
-/* Returns 1 if `value`, outside the bound of a finite y, comes from an overflow that is allowed.
- * The value before D's rounding may lie `error` away from y. */
+/* Returns 1 if `value`, outside the bound of a finite y, comes from an allowed overflow. Before D's
+ * rounding the value may differ from y by `error`. */
 static int is_overflow_right(const comparison *run, const check_expected *expected,
                              long double value, long double y, long double error)
 {
     int is_finite = !isnan(value) && !isinf(value);
     int has_activation = run->problem->activation != TG_ACTIVATION_NONE;
-    if (may_overflow_sum(run, expected)) /* an activation takes -Inf to 0 */
+    if (may_overflow_sum(run, expected)) /* activations map -Inf to 0 */
         return !is_finite || (has_activation && value == 0) ||
                (run->output.largest > 0 && fabsl(value) == run->output.largest);
     return isinf(value) && signbit(value) == signbit(y) && fabsl(y) + error >= run->output.overflow;
 }
 
-/* Returns the distance that the value before D's scale and rounding may have from the exact one. y
- * is the exact D. */
+/* Returns the largest error of the value before D's scale and rounding. y is the exact D. */
 static long double bound_activated(const comparison *run, const check_expected *expected,
                                    long double y)
 {
@@ -209,7 +209,7 @@ static void judge(void *state, int64_t row, int64_t col, const check_expected *e
     long double error = size_d * bound_activated(run, expected, y);
     long double bound = error + run->output.unit * fabsl(y) + run->output.underflow;
     long double difference = fabsl(value - y);
-    /* If even the nearest value in reach rounds to Inf, a finite value is wrong. */
+    /* If all values within the error round to Inf, a finite value is wrong. */
     int is_within = difference <= bound && fabsl(y) - error < run->output.overflow;
     if (!is_within && is_overflow_right(run, expected, value, y, error))
         return;
@@ -224,7 +224,7 @@ static void judge(void *state, int64_t row, int64_t col, const check_expected *e
     }
 }
 
-/* Compares the elements where as many random rows and columns meet as `flops` allow. */
+/* Compares the crossings of random rows and random columns, as many as `flops` allow. */
 static int compare_crossings(comparison *run, double flops, uint64_t *random)
 {
     const tg_problem *problem = run->problem;
@@ -241,7 +241,8 @@ static int compare_crossings(comparison *run, double flops, uint64_t *random)
     return is_done;
 }
 
-/* Compares some whole rows and some whole columns of one batch entry for about `flops`. */
+/* Compares some whole rows and some whole columns of one batch entry, for about `flops`
+ * operations. */
 static int compare_sample(comparison *run, double flops, uint64_t *random)
 {
     const tg_problem *problem = run->problem;
@@ -262,7 +263,7 @@ static int compare_sample(comparison *run, double flops, uint64_t *random)
 
 typedef int compare_sample_fn(comparison *run, double flops, uint64_t *random);
 
-/* Compares D as a whole if flop_limit suffices, else samples of some batch entries. */
+/* Compares all of D if flop_limit allows, else samples of some batch entries. */
 static int compare(const tg_problem *problem, double flop_limit, compare_sample_fn *compare_part,
                    check_result *result)
 {
@@ -289,7 +290,7 @@ static int compare(const tg_problem *problem, double flop_limit, compare_sample_
         }
         free(batches);
     }
-    if (!is_done) /* a verdict that could not be reached is no success */
+    if (!is_done) /* without a verdict D is not right */
         result->is_ok = 0;
     return is_done;
 }

@@ -34,7 +34,7 @@
 #define BF16_FLUSH 0x1p-126 /* BF16 instructions may flush smaller numbers to zero */
 #define UNIT_FP64 0x1p-53
 #define WATCH_INTERVAL_ELEMS 0x10000
-#define BOUND_HEADROOM 1e-9 /* share of a bound that its own computation may lose */
+#define BOUND_HEADROOM 1e-9 /* share of a bound for its rounding errors */
 
 /* One batch entry under check. */
 typedef struct freivalds_run {
@@ -64,7 +64,7 @@ typedef struct row_sums {
     double d_sum, d_square;
     double a_max, peak; /* peak: no partial sum of the row exceeds it */
     int is_finite;      /* no NaN or Inf in the row of A, C or bias */
-    int has_special;    /* D is NaN or Inf where nothing but an overflow explains it */
+    int has_special;    /* D is NaN or Inf where only an overflow explains it */
     int has_wrong_class;
 } row_sums;
 
@@ -125,7 +125,7 @@ static void set_rounding(freivalds_run *run)
         run->limit = 65504.0 / 4;
 }
 
-/* Returns eta, the most that underflow, of FP16 slices too, may add to one element of a row. */
+/* Returns eta, the largest error of an element of a row by underflow, also in FP16 slices. */
 static double bound_underflow(const freivalds_run *run, const row_sums *sums)
 {
     const tg_problem *problem = run->problem;
@@ -151,7 +151,7 @@ static double read_b(const freivalds_run *run, int64_t l, int64_t col)
            check_get_scale(run->problem->b_scale, run->problem->b_scale_data, col);
 }
 
-/* Draws x, with 0 in the columns that NaN or Inf spoil. One draw gives 64 signs. */
+/* Draws x, with 0 in columns that hold NaN or Inf. One draw gives 64 signs. */
 static void draw_signs(freivalds_run *run, uint64_t *random)
 {
     for (int64_t j = 0; j < run->n; j++) {
@@ -354,7 +354,7 @@ int check_watch_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
         rounds > CHECK_ROUND_COUNT_MAX)
         return -1;
     if (problem->d.row_count == 0 || problem->d.col_count == 0)
-        return 1; /* nothing can be wrong, however large the other size */
+        return 1; /* an empty D is right */
     freivalds_run run = {
         .problem = problem, .report = report, .rounds = rounds, .watcher = watcher};
     run.a = apply_operation(problem->a, problem->op_a);

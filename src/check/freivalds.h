@@ -37,7 +37,7 @@ typedef struct check_watcher {
     void *state;
 } check_watcher;
 
-/* Checks as check_report_freivalds does and tells a watcher, which may be NULL. */
+/* Checks as check_report_freivalds does and calls a watcher, which may be NULL. */
 int check_watch_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
                           const check_watcher *watcher, check_freivalds_report *report);
 

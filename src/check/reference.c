@@ -15,7 +15,7 @@
 #define PANEL_ELEMS 0x200000 /* 16 MiB of doubles: a huge k gets narrow panels */
 #define TASK_ROWS_MAX 128
 #define TASK_COUNT 64      /* tasks under way together */
-#define PARALLEL_FLOPS 1e8 /* multiply-adds from which on several threads are worth it */
+#define PARALLEL_FLOPS 1e8 /* several threads pay from this many multiply-adds on */
 
 /* A panel of op(B), k x width, row-major, and the sums of one row of op(A) against it. */
 typedef struct reference_panel {
@@ -170,7 +170,7 @@ static check_expected finish(const tg_problem *problem, int64_t batch, int64_t r
     return expected;
 }
 
-/* Returns k, or 0 if alpha is 0: neither A nor B is then read, as if k were 0. */
+/* Returns k, or 0 if alpha is 0, because A and B are then not read. */
 static int64_t get_read_k(const tg_problem *problem)
 {
     if (check_round_scalar(problem, problem->alpha) == 0)
@@ -178,7 +178,7 @@ static int64_t get_read_k(const tg_problem *problem)
     return problem->op_a == TG_OPERATION_TRANSPOSE ? problem->a.row_count : problem->a.col_count;
 }
 
-/* The work that a thread takes at once: some rows against one panel. */
+/* One task: some rows against one panel. */
 typedef struct reference_task {
     int64_t first_row, row_count, first_col, col_count;
 } reference_task;
@@ -226,7 +226,7 @@ static check_expected *compute_task(const tg_problem *problem, int64_t batch, ch
     return expected;
 }
 
-/* Tasks that are under way together. */
+/* A group of tasks that run together. */
 typedef struct reference_round {
     const tg_problem *problem;
     int64_t batch, block_count, width;
@@ -246,7 +246,7 @@ static void run_task(void *state, int64_t index, int thread)
         compute_task(round->problem, round->batch, round->rows, round->cols, &round->tasks[index]);
 }
 
-/* Visits the elements of a task and frees them. Returns 0 if there was no memory for them. */
+/* Visits the elements of a task and frees them. Returns 0 if the task had no memory. */
 static int visit_task(const reference_round *round, int64_t index, check_visitor *visit,
                       void *state)
 {

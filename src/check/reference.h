@@ -32,7 +32,7 @@ double check_round_scalar(const tg_problem *problem, double scalar);
 /* Returns the scale of a row or column, 1 if there is none. */
 double check_get_scale(tg_scale scale, const float *data, int64_t index);
 
-/* Returns the error per |A||B| that products may have beside the rounding of sums. */
+/* Returns the relative error of products over |A||B|, in addition to the rounding of sums. */
 double check_get_product_error(const tg_problem *problem);
 
 /* Returns the number of roundings of one element: steps of k and of the epilogue. */
@@ -41,16 +41,16 @@ double check_get_step_count(const tg_problem *problem, int64_t k);
 /* Returns 1 if instructions may take subnormal inputs and sums as zero. */
 int check_may_flush(const tg_problem *problem);
 
-/* Returns what `steps` products may lose because FP16 instructions align subnormal inputs as 2^-14.
- * For other types it is 0, even if gamma is infinite. */
+/* Returns the largest loss of `steps` products by FP16 instructions, which align subnormal inputs
+ * as 2^-14. For other types it is 0, even if gamma is infinite. */
 double check_bound_alignment(const tg_problem *problem, double gamma, double steps, double max_a,
                              double max_b);
 
 /* Returns the offset in elements of (row, col) of batch entry `batch`. */
 int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col);
 
-/* Returns how many of `limit` items, each of `flops_each`, are compared for about `flops`: all if
- * they suffice, and at least the first and the last. */
+/* Returns how many of `limit` items, of `flops_each` operations each, to compare for about `flops`
+ * operations: all if possible, and at least the first and the last. */
 int64_t check_count_sample(double flops, double flops_each, int64_t limit);
 
 /* Returns one index at random from each of `count` equal parts of 0 .. limit - 1, and both ends;

@@ -1,10 +1,10 @@
 /*
- * The activations of the epilogue: the one source for CPU, GPU and simulator. Compiles as C11,
- * C++17 and CUDA. There are two forms of FP32: one for a D of FP32, and a shorter one, named
- * narrow, for a D of 16 or 8 bits.
+ * Declares the activations of the epilogue, in one source for CPU, GPU and simulator. It compiles
+ * as C11, C++17 and CUDA. FP32 has two forms: one for a D of FP32, and a shorter one, named narrow,
+ * for a D of 16 or 8 bits.
  *
- * Accuracy for the argument as it stands, far into the negative tail too, where results are tiny
- * but not zero. For a D of FP32, u = 2^-24:
+ * The errors are those against the exact activation of the given argument, also far into the
+ * negative tail, where results are tiny but not zero. For a D of FP32, u = 2^-24:
  *     SILU, GELU_TANH: |error| <= 14 u |result| + 2^-149
  *     GELU_ERF:        |error| <= 20 u |result| + 2^-149
  * For a D of 16 or 8 bits:
@@ -25,8 +25,8 @@
 #include "tilegemm.h"
 
 /* log2(Q(t)) = C0 + C1 t + ... for 0 <= t <= 13.1, where Q(t) = erfc(t / sqrt 2) / 2 is the upper
- * tail of the normal law: the relative error of Q is 2^-13.76 where t Q(t) is far above 2^-106, and
- * grows to 1 at 2^-120. From tools/measure/fit_activation, as are the next. */
+ * tail of the normal law. The relative error of Q is 2^-13.76 where t Q(t) is far above 2^-106, and
+ * grows to 1 at 2^-120. tools/measure/fit_activation finds these coefficients and the next ones. */
 #define TGI_TAIL_C0 -0x1.000676p0f
 #define TGI_TAIL_C1 -0x1.26679cp0f
 #define TGI_TAIL_C2 -0x1.d8002cp-2f
@@ -37,8 +37,8 @@
 #define TGI_TAIL_C7 -0x1.26cab6p-19f
 #define TGI_TAIL_C8 0x1.3f2256p-25f
 
-/* Q(t) exp(t^2 / 2) = (P0 + P1 t + ...) / (S0 + S1 t + ...) for 0 <= t <= 14.5, relative error
- * 2^-24.00; the left side is the Mills ratio of the normal law. All terms are positive: nothing
+/* Q(t) exp(t^2 / 2) = (P0 + P1 t + ...) / (S0 + S1 t + ...) for 0 <= t <= 14.5, with relative error
+ * 2^-24.00. The left side is the Mills ratio of the normal law. All terms are positive, so nothing
  * cancels. */
 #define TGI_MILLS_P0 0x1p-1f
 #define TGI_MILLS_P1 0x1.c018e4p-2f
@@ -52,10 +52,10 @@
 #define TGI_MILLS_S4 0x1.9f3fbcp-4f
 #define TGI_MILLS_S5 0x1.4f936p-7f
 
-/* Powers of e are powers of 2: SILU is x / (1 + 2^-z) with z = x log2(e), GELU_TANH that with
- * z = x (A + B x^2), where A = 2 sqrt(2/pi) log2(e) and B = 0.044715 A. A constant is the sum of
- * the nearest number and a tail. HALF_A has 21 bits, so that a
- * sum with it can be split into its value and its rounding error exactly. */
+/* Powers of e are computed as powers of 2: SILU is x / (1 + 2^-z) with z = x log2(e), and GELU_TANH
+ * has z = x (A + B x^2), where A = 2 sqrt(2/pi) log2(e) and B = 0.044715 A. A constant is the sum
+ * of the nearest number and a tail. HALF_A has 21 bits, so that a sum with it can be split exactly
+ * into its value and its rounding error. */
 #define TGI_LOG2E_FP32 0x1.715476p+0f
 #define TGI_LOG2E_TAIL_FP32 0x1.4ae0cp-26f
 #define TGI_GELU_A_NARROW 0x1.26aec2p+1f
@@ -82,16 +82,16 @@
 
 /* ---------------------------------------------------------------------------------- FP32 -- */
 
-/* Returns max(x, 0) - part * factor: -0 for a negative x whose second term underflows, NaN if x is
- * NaN. */
+/* Returns max(x, 0) - part * factor. It is -0 for a negative x whose second term underflows, and
+ * NaN if x is NaN. */
 TGI_INLINE float tgi_subtract_decay_fp32(float x, float part, float factor)
 {
     return TGI_FMA_FP32(-part, factor, tgi_limit_below_fp32(x, -0.0f));
 }
 
-/* Returns x / (1 + p^2), p = 2^-(half + tail), where half >= 0 belongs to t, the magnitude of x. As
- * x or 0 less t p^2 / (1 + p^2) nothing cancels, and as p does not underflow, the result rounds to
- * subnormal once. */
+/* Returns x / (1 + p^2), where p = 2^-(half + tail) and half >= 0 belongs to t, the magnitude of x.
+ * It is computed as t p^2 / (1 + p^2) subtracted from x or 0, so that nothing cancels. Since p does
+ * not underflow, the result is rounded to subnormal only once. */
 TGI_INLINE float tgi_logistic_fp32(float x, float t, float half, float tail)
 {
     float p = tgi_exp2_fp32(-half, -tail);
@@ -112,7 +112,7 @@ TGI_INLINE float tgi_gelu_tanh_fp32(float x)
 {
     float t = tgi_limit_magnitude_fp32(x, TGI_GELU_TANH_END_FP32);
     /* half = t (A + B t^2) / 2 reaches 81, and its absolute error is the relative error of the
-     * power: each operation carries what it rounds off. */
+     * power. Each operation therefore carries its rounding error. */
     float square = t * t;
     float square_tail = tgi_rounding_tail_fp32(t, t, -square);
     float slope = TGI_FMA_FP32(TGI_GELU_HALF_B_FP32, square, TGI_GELU_HALF_A_FP32);
@@ -126,7 +126,8 @@ TGI_INLINE float tgi_gelu_tanh_fp32(float x)
     return tgi_logistic_fp32(x, t, half, tail);
 }
 
-/* Returns x Q(-x) with Q the upper tail of the normal law: x or 0 less t Q(t), Q <= 1/2. */
+/* Returns x Q(-x), where Q is the upper tail of the normal law. It is t Q(t), with Q <= 1/2,
+ * subtracted from x or 0. */
 TGI_INLINE float tgi_gelu_erf_fp32(float x)
 {
     float t = tgi_limit_magnitude_fp32(x, TGI_GELU_ERF_END_FP32);
@@ -171,8 +172,8 @@ TGI_INLINE float tgi_activate_fp32(float x, tg_activation kind)
 
 /* ------------------------------------------------------------- FP32 for D of 16 or 8 bits -- */
 
-/* Returns x / (1 + 2^w), where w comes less 40: terms of the quotient that are 2^-40 of theirs do
- * not overflow where the quotient underflows. */
+/* Returns x / (1 + 2^w). The caller passes w - 40: terms of the quotient are scaled by 2^-40, so
+ * that they do not overflow where the quotient underflows. */
 TGI_INLINE float tgi_logistic_narrow(float x, float w)
 {
     return x * tgi_divide_fp32(0x1p-40f, tgi_exp2_narrow(w) + 0x1p-40f);
@@ -267,8 +268,8 @@ TGI_INLINE double tgi_gelu_tanh_fp64(double x)
 TGI_INLINE double tgi_gelu_erf_fp64(double x)
 {
     double t = tgi_clamp_magnitude_fp64(x, TGI_GELU_ERF_END_FP64);
-    /* erfc magnifies the rounding of t / sqrt 2 by t^2: one step of Taylor's series takes it back,
-     * erfc'(y) = -2 / sqrt(pi) exp(-y^2). */
+    /* erfc magnifies the rounding error of t / sqrt 2 by t^2. One step of Taylor's series corrects
+     * it, with erfc'(y) = -2 / sqrt(pi) exp(-y^2). */
     double y = t * 0x1.6a09e667f3bcdp-1;
     double y_tail = tgi_product_tail_fp64(t, 0x1.6a09e667f3bcdp-1, y) - t * 0x1.bdd3413b26456p-55;
     double complement = erfc(y) - y_tail * 0x1.20dd750429b6dp+0 * exp(-y * y);

@@ -29,8 +29,8 @@ void *tgi_alloc_block(int64_t size_bytes)
         return report_failure(size_bytes);
     }
     if (alignment == HUGE_PAGE_BYTES) {
-        /* Packed blocks are walked with long strides: one TLB entry for 2 MiB saves page walks.
-         * Only whole pages are advised; a refusal costs speed alone. */
+        /* Kernels walk packed blocks with long strides, and one TLB entry for 2 MiB saves page
+         * walks. Only whole pages are advised; a refusal costs only speed. */
         madvise(memory, (size_t)(size_bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES), MADV_HUGEPAGE);
     }
     return memory;

@@ -1,4 +1,4 @@
-/* Allocation: the only place that asks the system for memory. */
+/* Allocates memory. No other source asks the system for memory. */
 #ifndef TGI_ALLOC_H
 #define TGI_ALLOC_H
 

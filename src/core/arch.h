@@ -1,4 +1,4 @@
-/* Features of processors, and the architectures of arch.def as C. */
+/* Declares the features of processors, and the architectures of arch.def as C. */
 #ifndef TGI_ARCH_H
 #define TGI_ARCH_H
 

@@ -1,6 +1,6 @@
 /*
- * Arithmetic that the activations are made of: fused multiply-adds and what they round off, limits,
- * powers of two, quotients. Compiles as C11, C++17 and CUDA. On a GPU a limit, a power and a
+ * Declares the arithmetic of the activations: fused multiply-adds, their rounding errors, limits,
+ * powers of two, quotients. It compiles as C11, C++17 and CUDA. On a GPU a limit, a power and a
  * reciprocal are an instruction each; elsewhere a power is a polynomial. There are no branches,
  * tables or libm calls, so that loops vectorize. It assumes rounding to nearest and must not be
  * compiled with -ffast-math.
@@ -62,14 +62,15 @@
 #define TGI_EXP2_NARROW_C3 0x1.c9104ep-5f
 #define TGI_EXP2_NARROW_C4 0x1.383826p-7f
 
-/* Returns x y + rest, where rest is z less the rounded x y + z, and exact: what was rounded off,
- * exact but for underflow. For z = 0, rest is less the rounded product. */
+/* Returns x y + rest, where rest is z minus the rounded x y + z, without error. The result is the
+ * rounding error of x y + z, exact except for underflow. For z = 0, rest is the negative rounded
+ * product. */
 TGI_INLINE float tgi_rounding_tail_fp32(float x, float y, float rest)
 {
 #if TGI_EPILOGUE_HAS_FMA
     return TGI_FMA_FP32(x, y, rest);
 #else
-    /* Halves of 12 bits, whose products are exact (Dekker 1971). */
+    /* The halves have 12 bits, so that their products are exact (Dekker 1971). */
     float x_high = tgi_fp32_from_bits(tgi_bits_from_fp32(x) & 0xfffff000u), x_low = x - x_high;
     float y_high = tgi_fp32_from_bits(tgi_bits_from_fp32(y) & 0xfffff000u), y_low = y - y_high;
     float product = x * y;
@@ -91,15 +92,15 @@ TGI_INLINE double tgi_product_tail_fp64(double x, double y, double product)
 #endif
 }
 
-/* The limits of numbers compare bits, as whole numbers: after a comparison of numbers gcc would
- * branch on a constant limit. Bits grow with a positive number and with a negative one's magnitude,
- * and those of a negative number are larger. */
+/* The limits compare the bits of numbers as integers, because after a comparison of numbers gcc
+ * would branch on a constant limit. Bits grow with a positive number and with a negative number's
+ * magnitude, and those of a negative number are larger. */
 TGI_INLINE uint32_t tgi_lesser_bits(uint32_t bits, uint32_t limit)
 {
     return bits < limit ? bits : limit;
 }
 
-/* Returns max(x, limit) for a negative limit, -0 included, and NaN for NaN. */
+/* Returns max(x, limit) for a negative limit, which may be -0, and NaN for NaN. */
 TGI_INLINE float tgi_limit_below_fp32(float x, float limit)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

@@ -1,6 +1,6 @@
 /*
- * Instructions of a GPU that arithmetic.h takes where other processors need several. CUDA C++ has
- * no names for them. The kernels' other instructions have their wrappers in src/kernels/ptx.
+ * Wraps instructions of a GPU for arithmetic.h, where other processors need several. CUDA C++ has
+ * no names for them. Wrappers of the kernels' other instructions are in src/kernels/ptx.
  */
 #ifndef TGI_ARITHMETIC_PTX_H
 #define TGI_ARITHMETIC_PTX_H

@@ -1,4 +1,4 @@
-/* The keys that a query sees, for every device. */
+/* Declares which keys a query sees, for every device. */
 #ifndef TGI_ATTENTION_MASK_H
 #define TGI_ATTENTION_MASK_H
 
@@ -6,8 +6,8 @@
 
 #define TGI_ATTENTION_FAR (INT64_C(1) << 32) /* further than any two places are apart */
 
-/* A query at place p sees keys p - before .. p + after of those that there are. Place p is the
- * query's number, plus keys - queries where is_bottom is 1. */
+/* A query at place p sees those of keys p - before .. p + after that exist. Place p is the query's
+ * number, plus keys - queries if is_bottom is 1. */
 typedef struct tgi_attention_window {
     int64_t before, after; /* at most TGI_ATTENTION_FAR; both 0 or more */
     int is_bottom;

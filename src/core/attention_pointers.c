@@ -17,7 +17,7 @@ static tg_status fail_missing(const char *name)
                            "%s = NULL, but this attention uses it; pass its memory", name);
 }
 
-/* Refuses offsets that fall or reach further apart than `most`, the largest length. */
+/* Refuses offsets that decrease, or that differ by more than `most`, the largest length. */
 static tg_status check_offsets(const char *name, const char *limit, const int32_t *offsets,
                                int64_t batch_count, int64_t most)
 {
@@ -138,7 +138,8 @@ static void add_lists(memory_list *list, const tg_attention *a)
     const int64_t stride = 1;
     for (int id = 0; id < TGI_ATTENTION_LIST_COUNT; id++) {
         const tgi_attention_list one = tgi_attention_get_list(a, id);
-        /* A list that no entry reads may claim any length, but none is longer than an address. */
+        /* A list that no entry reads may have any length, but no list is longer than the address
+         * space. */
         const int64_t count = one.count < LIST_MAX ? one.count : LIST_MAX;
         if (one.is_used && count > 0)
             list->all[list->count++] = (operand_memory){

@@ -1,4 +1,4 @@
-/* VALIDATE of an attention, before its pointers are known and when they are. */
+/* VALIDATE of an attention, before and after its pointers are known. */
 #include "core/attention_problem.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ typedef long long ll; /* for printf */
 #define SPAN_BYTES_LOG2 61
 #define ROWS_MAX (INT64_C(1) << 61)
 
-/* The page's module, whose pointers are short, is the only caller of its own struct. */
+/* The page's module has 4-byte pointers and is the only caller of its own struct. */
 _Static_assert(sizeof(void *) < 8 ||
                    offsetof(tg_attention, pages) + sizeof(int32_t *) == sizeof(tg_attention),
                "tg_attention ends with padding");
@@ -147,7 +147,7 @@ static tg_status check_values(const tg_attention *a)
     return TG_STATUS_OK;
 }
 
-/* Refuses heads that do not divide. */
+/* Refuses a number of heads that is not a multiple of the heads of K and V. */
 static tg_status check_heads(const tg_attention *a)
 {
     if (a->head_count % a->kv_head_count == 0)
@@ -170,8 +170,8 @@ static int is_empty(const tgi_attention_tensor *t)
     return t->counts[0] == 0 || t->counts[1] == 0 || t->counts[2] == 0 || t->counts[3] == 0;
 }
 
-/* Refuses a tensor that reaches over too many bytes. With offsets its rows are known at execution
- * alone: strides then serve any number. */
+/* Refuses a tensor that reaches over too many bytes. With offsets the number of rows is known only
+ * at execution, and the strides must allow any number. */
 static tg_status check_span(const tgi_attention_tensor *tensor)
 {
     tgi_attention_tensor any_rows = *tensor;

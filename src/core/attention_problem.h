@@ -1,4 +1,4 @@
-/* The rules of an attention: its operands, and VALIDATE. */
+/* Declares the operands and the validation of an attention. */
 #ifndef TGI_ATTENTION_PROBLEM_H
 #define TGI_ATTENTION_PROBLEM_H
 
@@ -35,8 +35,8 @@ tgi_attention_tensor tgi_attention_get(const tg_attention *attention, tgi_attent
 void tgi_attention_lay_out(tg_heads *heads, int64_t head_count, int64_t row_count,
                            int64_t element_count);
 
-/* Refuses what no execution could compute, whatever its pointers are. Errors: INVALID_ARGUMENT,
- * SIZE_OVERFLOW, OVERLAP, UNSUPPORTED. */
+/* Refuses an attention that no execution could compute, whatever its pointers are. Errors:
+ * INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP, UNSUPPORTED. */
 tg_status tgi_attention_validate(const tg_attention *attention);
 
 /* A list beside the tensors: lengths, pages or slopes. Its other members count if is_used is 1. */

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-/* The kind of a row by its products, whether TMA copies, and the most blocks of a cluster: every
- * chip with clusters has eight. */
+/* The kind of a row, whether TMA copies its operands, and the most blocks of a cluster, which is
+ * eight on every chip with clusters. */
 #define TRAITS_warps TGI_ATTENTION_WIDE, 0, 1
 #define TRAITS_groups TGI_ATTENTION_WIDE, 1, 1
 #define TRAITS_splits TGI_ATTENTION_THIN, 0, 1

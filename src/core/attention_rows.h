@@ -1,10 +1,10 @@
-/* The rows of attention_kernels.def as C. */
+/* Declares the rows of attention_kernels.def as C. */
 #ifndef TGI_ATTENTION_ROWS_H
 #define TGI_ATTENTION_ROWS_H
 
 #include "core/kernels.h"
 
-/* A row serves attention with: */
+/* The kind of a row says which attention it serves. */
 typedef enum tgi_attention_kind {
     TGI_ATTENTION_WIDE, /* many queries */
     TGI_ATTENTION_THIN, /* few queries: the warps of a block share them, and divide the keys */
@@ -15,10 +15,10 @@ typedef struct tgi_attention_row {
     const char *name, *image;
     tgi_isa isa;
     tg_type type;
-    int queries;   /* a block has these */
-    int head_size; /* the largest of Q and V */
+    int queries;   /* queries of a block */
+    int head_size; /* largest head size of Q and V */
     tgi_attention_kind kind;
-    int has_boxes; /* TMA copies what it can; wide blocks take one tile after another */
+    int has_boxes; /* 1: TMA copies what it can, and wide blocks have tiles in turn */
     int cluster;   /* most blocks of a cluster that share the keys; 1: no cluster */
     int warps, keys, tiles, resident_blocks;
 } tgi_attention_row;

@@ -1,5 +1,5 @@
-/* Attention as text: what the reader and the writer share. The grammar is on the page
- * tilegemm_attention.h. */
+/* Attention as text: declarations that the reader and the writer share. tilegemm_attention.h has
+ * the grammar. */
 #ifndef TGI_ATTENTION_TEXT_H
 #define TGI_ATTENTION_TEXT_H
 

@@ -68,7 +68,7 @@ static int read_pages(const char *text, tg_attention *a)
            read_size(second + 1, second + strlen(second), &a->pages_stride);
 }
 
-/* Reads a part "key=value". Returns 0 if it is none. */
+/* Reads a part "key=value". Returns 0 if the part is something else. */
 static int read_value(const char *key, const char *value, attention_reading *r)
 {
     tg_attention *a = &r->attention;
@@ -99,7 +99,7 @@ static int read_value(const char *key, const char *value, attention_reading *r)
     return read_size(value, end, &r->strides[i][s]);
 }
 
-/* Reads a part of one word. Returns 0 if it is none. */
+/* Reads a part of one word. Returns 0 if the part is something else. */
 static int read_word(const char *word, tg_attention *a)
 {
     for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP16; type++) {

@@ -11,7 +11,7 @@
 
 typedef long long ll; /* for printf */
 
-/* Above six sizes, all words, and 24 strides of ":qb=-9223372036854775808". */
+/* This exceeds six sizes, all words, and 24 strides of ":qb=-9223372036854775808". */
 #define TEXT_BYTES 1024
 
 static void append(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,11 +1,11 @@
 /*
- * Arithmetic of sizes, which cannot overflow. Operands are 0 or more; parts and units are 1 or
- * more. A result above INT64_MAX becomes INT64_MAX, which is above every limit that sizes are
+ * Declares arithmetic of sizes that cannot overflow. Operands are 0 or more; parts and units are 1
+ * or more. A result above INT64_MAX becomes INT64_MAX, which is above every limit that sizes are
  * compared with.
  *
  * VALIDATE bounds the sizes of a problem (core/validate.c), so that most products of them fit in
- * int64_t and are formed as they stand. What is here serves the others: sizes that are rounded up
- * to tiles, and factors that a caller's chip or limit gives.
+ * int64_t and need no check. These functions serve the others: sizes that are rounded up to tiles,
+ * and factors that a caller's chip or limit gives.
  */
 #ifndef TGI_CHECKED_H
 #define TGI_CHECKED_H
@@ -24,7 +24,8 @@ static inline int64_t tgi_checked_multiply(int64_t x, int64_t y)
     return __builtin_mul_overflow(x, y, &product) ? INT64_MAX : product;
 }
 
-/* Returns how many parts of `part` elements `count` elements fill, the last one in part. */
+/* Returns the number of parts of `part` elements that `count` elements fill. The last part may be
+ * smaller. */
 static inline int64_t tgi_divide_up(int64_t count, int64_t part)
 {
     return count / part + (count % part != 0);

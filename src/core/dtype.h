@@ -1,9 +1,9 @@
 /*
- * Scalar conversions between FP32 and the types of 16 and 8 bits, in integer arithmetic: the one
- * source for CPU, GPU and simulator. Compiles as C11, C++17 and CUDA; no branches, so that loops
- * over these functions vectorize. Rounding is to nearest, ties to even; subnormals are kept on both
- * sides; what overflows becomes infinite; NaN stays NaN and comes out quiet, its leading payload
- * bits kept, as the conversion instructions of x86 and NVIDIA processors do. To FP8, what overflows
+ * Converts scalars between FP32 and the types of 16 and 8 bits by integer arithmetic, in one source
+ * for CPU, GPU and simulator. It compiles as C11, C++17 and CUDA, without branches, so that loops
+ * over these functions vectorize. Rounding is to nearest, ties to even. Subnormals are kept on both
+ * sides, and overflow becomes infinite. NaN stays NaN and becomes quiet, with its leading payload
+ * bits kept, as in the conversion instructions of x86 and NVIDIA processors. In FP8, overflow
  * becomes the largest finite number and NaN loses its payload, as in NVIDIA's cvt.rn.satfinite.
  */
 #ifndef TGI_DTYPE_H
@@ -50,8 +50,8 @@ TGI_INLINE double tgi_fp64_from_bits(uint64_t bits)
     return value;
 }
 
-/* Returns a if is_a is 1, b if it is 0. It is no ?: because gcc moves the floating-point operations
- * that only one side needs into a branch, which it then cannot vectorize (they may trap). */
+/* Returns a if is_a is 1, b if it is 0. It does not use ?:, because gcc moves floating-point
+ * operations that only one side needs into a branch, which it cannot vectorize (they may trap). */
 TGI_INLINE uint32_t tgi_select_bits(uint32_t is_a, uint32_t a, uint32_t b)
 {
     uint32_t mask = 0u - is_a;
@@ -67,8 +67,9 @@ TGI_INLINE float tgi_fp32_from_bf16(uint16_t bf16)
 TGI_INLINE uint16_t tgi_bf16_from_fp32(float value)
 {
     uint32_t bits = tgi_bits_from_fp32(value);
-    /* Half a unit less one, plus the last kept bit: a tie moves up only from an odd number. The
-     * carry out of the fraction goes into the exponent, at the top of the range to infinity. */
+    /* The addend is half a unit less one, plus the last kept bit, so that a tie moves up only from
+     * an odd number. The carry out of the fraction goes into the exponent, and at the top of the
+     * range to infinity. */
     uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
     uint32_t quiet = (bits >> 16) | 0x40u;
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
@@ -81,7 +82,8 @@ TGI_INLINE float tgi_fp32_from_fp16(uint16_t fp16)
     uint32_t normal = (magnitude << 13) + 0x38000000u; /* exponent bias 15 -> 127 */
     uint32_t infinite = normal + 0x38000000u;          /* exponent field 31 -> 255 */
     uint32_t nan = infinite | 0x400000u;
-    /* 0..1023 units of 2^-24: the product is exact and normal in every rounding mode. */
+    /* The magnitude is 0..1023 units of 2^-24. The product is exact and normal in every rounding
+     * mode. */
     uint32_t subnormal = tgi_bits_from_fp32((float)(int32_t)magnitude * 0x1p-24f);
     uint32_t bits = magnitude < 0x7c00u ? normal : infinite;
     bits = magnitude > 0x7c00u ? nan : bits;
@@ -119,7 +121,7 @@ TGI_INLINE float tgi_fp32_from_e4m3(uint8_t fp8)
 {
     uint32_t magnitude = fp8 & 0x7fu;
     uint32_t normal = (magnitude << 20) + 0x3c000000u; /* exponent bias 7 -> 127 */
-    /* 0..7 units of 2^-9 */
+    /* The magnitude is 0..7 units of 2^-9. */
     uint32_t subnormal = tgi_bits_from_fp32((float)(int32_t)magnitude * 0x1p-9f);
     uint32_t bits = magnitude < 0x7fu ? normal : 0x7fc00000u;
     bits = tgi_select_bits((magnitude - 8u) >> 31, subnormal, bits); /* magnitude < 8 */
@@ -132,8 +134,8 @@ TGI_INLINE float tgi_fp32_from_e5m2(uint8_t fp8)
     return tgi_fp32_from_fp16((uint16_t)(fp8 << 8));
 }
 
-/* Both FP8 types share this function. They pass constants: bits of the fraction, exponent bias, the
- * code of the largest finite number. The steps are those of tgi_fp16_from_fp32. */
+/* Converts to either FP8 type. The arguments are constants: bits of the fraction, exponent bias,
+ * and the code of the largest finite number. The steps are those of tgi_fp16_from_fp32. */
 TGI_INLINE uint8_t tgi_fp8_from_fp32(float value, uint32_t fraction_bits, uint32_t bias,
                                      uint32_t largest)
 {
@@ -144,7 +146,7 @@ TGI_INLINE uint8_t tgi_fp8_from_fp32(float value, uint32_t fraction_bits, uint32
     normal = (normal + ((magnitude >> dropped_bits) & 1u)) >> dropped_bits;
     normal = normal < largest ? normal : largest;
 
-    /* Units of 2^(1 - bias - fraction_bits). */
+    /* The result counts units of 2^(1 - bias - fraction_bits). */
     uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
     uint32_t shift = 151u - bias - fraction_bits - (magnitude >> 23);
     shift = shift < 31u ? shift : 31u;

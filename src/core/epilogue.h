@@ -1,6 +1,6 @@
 /*
- * EPILOGUE: what happens to one sum of products on its way to D; the one source for CPU, GPU and
- * simulator. Compiles as C11, C++17 and CUDA. Every executor keeps the order of these steps: the
+ * Declares the epilogue, the steps from a sum of products to D, in one source for CPU, GPU and
+ * simulator. It compiles as C11, C++17 and CUDA. Every executor keeps the order of these steps: the
  * rows of src/cpu/finish_body.h, the elements of kernels/epilogue/element_epilogue.cuh, the rows of
  * a thread's columns of row_epilogue.cuh, the register fragments of fragment_epilogue.cuh and
  * warpgroup_epilogue.cuh.
@@ -21,8 +21,8 @@
 #include "core/activation.h"
 #include "core/epilogue_args.h"
 
-/* The steps up to bias, on numbers or on vectors, whose operations are `multiply` and `fma`. c is
- * evaluated only if uses_c is not 0. */
+/* TGI_COMBINE makes the steps up to the bias, on numbers or on vectors, whose operations are
+ * `multiply` and `fma`. c is evaluated only if uses_c is not 0. */
 #define TGI_COMBINE(t, multiply, fma, alpha, sum, uses_c, beta, c)                                 \
     do {                                                                                           \
         (t) = multiply((alpha), (sum));                                                            \
@@ -49,8 +49,8 @@ TGI_INLINE float tgi_scale_d_fp32(float t, float scale_d)
     return TGI_MULTIPLY_FP32(t, scale_d);
 }
 
-/* An element of D takes these beside its sum: alpha with the scales of A and B, its C and its bias.
- * C and bias are any numbers if the epilogue does not use them. */
+/* The terms of an element of D besides its sum are alpha with the scales of A and B, its C and its
+ * bias. C and bias are any numbers if the epilogue does not use them. */
 typedef struct tgi_terms_fp32 {
     float alpha, c, bias;
 } tgi_terms_fp32;

@@ -1,6 +1,6 @@
 /*
- * The epilogue as data: what the executors of core/epilogue.h are told. Compiles as C11, C++17 and
- * CUDA; host and device read the same struct.
+ * Declares the epilogue as data, the arguments of the executors of core/epilogue.h. It compiles as
+ * C11, C++17 and CUDA; host and device read the same struct.
  */
 #ifndef TGI_EPILOGUE_ARGS_H
 #define TGI_EPILOGUE_ARGS_H
@@ -14,7 +14,7 @@
 #define TGI_SCALE_BIAS(name)
 #define TGI_SCALE_SCALE(name) tg_scale name;
 
-/* Its members have the names of tg_problem's, and the order in which the epilogue uses them. */
+/* The members have the names of tg_problem's, and the order in which the epilogue uses them. */
 typedef struct tgi_epilogue {
     /* alpha and beta, rounded to FP32 unless the inputs are FP64. */
 #define TGI_FACTOR(name, value) double name;
@@ -47,12 +47,6 @@ static inline unsigned tgi_epilogue_find_used(const tgi_epilogue *p)
 #include "core/operands.def"
 #undef TGI_OPERAND
     return used;
-}
-
-/* Returns 1 if an operand has a scale. */
-static inline int tgi_epilogue_has_scale(const tgi_epilogue *epilogue)
-{
-    return (tgi_epilogue_find_used(epilogue) & TGI_OPERANDS_SCALE) != 0;
 }
 
 /* Returns 1 if D is alpha times the sums plus beta C, converted. */

@@ -1,4 +1,4 @@
-/* The kernel table as C: families, instruction sets and rows of kernels.def. */
+/* Declares the kernel table as C: families, instruction sets and rows of kernels.def. */
 #ifndef TGI_KERNELS_H
 #define TGI_KERNELS_H
 
@@ -21,7 +21,7 @@ typedef enum tgi_family {
     TGI_FAMILY_COUNT
 } tgi_family;
 
-/* The operation that a family computes. */
+/* tgi_operation is the operation that a family computes. */
 typedef enum tgi_operation { TGI_OPERATION_gemm } tgi_operation;
 
 /* The math of a row forms its products; kernels.def explains each. */
@@ -64,12 +64,12 @@ typedef struct tgi_kernel {
     tgi_math math;
     tgi_sum_order sum_order;
     int tile_rows, tile_cols; /* CUDA rows: the tile of a block */
-    /* The following members are NULL and 0 in other than CUDA rows. */
+    /* The following members are NULL and 0 in all rows but CUDA rows. */
     const char *image;
     int tile_depth, thread_rows, thread_cols, stage_count, thread_count;
 } tgi_kernel;
 
-/* The initializer of a tgi_kernel from the columns of TGI_CUDA_ROW. */
+/* TGI_CUDA_ROW_INIT is the initializer of a tgi_kernel from the columns of TGI_CUDA_ROW. */
 #define TGI_CUDA_ROW_INIT(row_image, row_family, row_isa, row_type, row_b_types, row_sum,          \
                           row_math, row_order, rows, cols, depth, per_rows, per_cols, stages,      \
                           threads)                                                                 \

@@ -1,14 +1,15 @@
-/* A lock of short sections that survives fork(). */
+/* Declares a lock for short sections that survives fork(). */
 #ifndef TGI_LOCK_H
 #define TGI_LOCK_H
 
 #include <pthread.h>
 
-/* fork() takes every open lock first, so that the child finds all of them free and what they guard
- * whole. A thread that holds one takes no other, opens none and does not fork. */
+/* fork() takes every open lock first, so that in the child all locks are free and the data that
+ * they guard are consistent. A thread that holds a lock takes no other, opens none and does not
+ * fork. */
 typedef struct tgi_lock {
     pthread_mutex_t mutex;
-    struct tgi_lock *following; /* in the list of open locks */
+    struct tgi_lock *following; /* next one in the list of open locks */
 } tgi_lock;
 
 void tgi_lock_open(tgi_lock *lock);

@@ -1,6 +1,6 @@
-/* The operands of operands.def as C: an enum, a table, and their members in the structs of
- * tilegemm.h. Compiles as C11, C++17 and CUDA. It includes only include/, because src/check uses it
- * too. */
+/* Declares the operands of operands.def as C: an enum, a table, and their members in the structs of
+ * tilegemm.h. It compiles as C11, C++17 and CUDA, and includes only include/, because src/check
+ * uses it too. */
 #ifndef TGI_OPERAND_LIST_H
 #define TGI_OPERAND_LIST_H
 
@@ -39,8 +39,8 @@ typedef enum tgi_operand_type {
     TGI_ELEMENT_fp32,
 } tgi_operand_type;
 
-/* The code that carries the epilogue out (core/epilogue.h), a bit each: the CPU on rows of D, a GPU
- * on elements, a GPU on register fragments. */
+/* An executor is code that applies the epilogue (core/epilogue.h): the CPU on rows of D, a GPU on
+ * elements, or a GPU on register fragments. Each has a bit. */
 typedef enum tgi_executor {
     TGI_BY_ROWS = 1,
     TGI_BY_ELEMENTS = 2,
@@ -80,17 +80,11 @@ static inline const tgi_operand_row *tgi_operands_get(int id)
     return &table[id];
 }
 
-/* Sets of operands: bit 1 << tgi_operand_id of each. */
+/* Holds bit 1 << tgi_operand_id of each operand of the epilogue. */
 enum {
     TGI_OPERANDS_EPILOGUE = 0
 #define TGI_OPERAND(name, title, form, role, ...)                                                  \
     +(TGI_ROLE_##role == TGI_ROLE_EPILOGUE ? 1 << TGI_OPERAND_##name : 0)
-#include "core/operands.def"
-#undef TGI_OPERAND
-    ,
-    TGI_OPERANDS_SCALE = 0
-#define TGI_OPERAND(name, title, form, ...)                                                        \
-    +(TGI_FORM_##form == TGI_FORM_SCALE ? 1 << TGI_OPERAND_##name : 0)
 #include "core/operands.def"
 #undef TGI_OPERAND
 };

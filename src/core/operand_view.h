@@ -1,5 +1,5 @@
-/* The operands of the canonical problem by their ids. The functions are inlined, so that a constant
- * id leaves nothing of the list. */
+/* Accesses the operands of the canonical problem by their ids. The functions are inlined, so that a
+ * constant id leaves nothing of the list. */
 #ifndef TGI_OPERAND_VIEW_H
 #define TGI_OPERAND_VIEW_H
 
@@ -61,7 +61,7 @@ static inline int64_t tgi_problem_get_extent(const tgi_problem *problem, tgi_ope
     return 1;
 }
 
-/* An operand as a matrix. A vector is a column of its values in a batch of one. */
+/* A view is an operand as a matrix. A vector is a column of its values in a batch of one. */
 typedef struct tgi_operand_view {
     int64_t row_count, col_count, batch_count;
     tgi_layout layout;

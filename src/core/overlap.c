@@ -1,6 +1,6 @@
 /*
- * Two operands share a byte if a sum of places, one of each stride of both, lies in a window: the
- * places of one operand are counted from its high end, so that all strides are positive. VALIDATE
+ * Two operands share a byte if a sum of multiples, one of each stride of both operands, lies in a
+ * window. One operand is counted from its high end, so that all strides are positive. VALIDATE
  * bounds every span by 2^61 bytes, so that sums stay below 2^62.
  */
 #include "core/overlap.h"
@@ -20,7 +20,7 @@ static int64_t find_gcd(int64_t x, int64_t y)
     return x;
 }
 
-/* Puts an entry into the list, which grows by stride. Returns the new count. */
+/* Inserts an entry into the list, which is sorted by stride. Returns the new count. */
 static int insert_steps(tgi_steps *steps, int step_count, tgi_steps added)
 {
     int at = step_count;
@@ -30,7 +30,7 @@ static int insert_steps(tgi_steps *steps, int step_count, tgi_steps added)
     return step_count + 1;
 }
 
-/* Joins entries whose sums are the multiples of the smaller stride, without a gap. Returns the new
+/* Merges entries whose sums are all multiples of the smaller stride, without a gap. Returns the new
  * count. */
 static int join_steps(tgi_steps *steps, int step_count)
 {
@@ -102,9 +102,9 @@ static int has_multiple(int64_t factor, int64_t modulus, int64_t low, int64_t hi
 }
 
 typedef struct search {
-    tgi_steps steps[STEPS_MAX];   /* strides grow */
-    int64_t reach[STEPS_MAX + 1]; /* reach[i]: the largest sum of the first i entries */
-    int64_t gcd[STEPS_MAX + 1];   /* gcd[i]: the divisor of all of their sums */
+    tgi_steps steps[STEPS_MAX];   /* sorted by stride */
+    int64_t reach[STEPS_MAX + 1]; /* reach[i] is the largest sum of the first i entries */
+    int64_t gcd[STEPS_MAX + 1];   /* gcd[i] divides all of their sums */
     int sums_left;
 } search;
 

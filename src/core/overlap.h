@@ -7,22 +7,22 @@
 
 enum { TGI_OVERLAP_DIMS_MAX = 4 };
 
-/* Places 0, stride, 2 stride, ... (count - 1) stride, in bytes. */
+/* Steps are the places 0, stride, 2 stride, ... (count - 1) stride, in bytes. */
 typedef struct tgi_steps {
     int64_t stride, count;
 } tgi_steps;
 
-/* The bytes of an operand: runs of run_bytes contiguous bytes. One run begins `low` bytes from the
- * data pointer, the others at all sums of one place of each entry of `steps` further on. The last
- * run ends before `high`. */
+/* A span has the bytes of an operand: runs of run_bytes contiguous bytes. One run begins `low`
+ * bytes from the data pointer. The others lie further on by all sums of one place of each entry of
+ * `steps`. The last run ends before `high`. */
 typedef struct tgi_span {
     int64_t low, high, run_bytes;
     int step_count;
     tgi_steps steps[TGI_OVERLAP_DIMS_MAX]; /* strides grow and are longer than a run */
 } tgi_span;
 
-/* The distances from x's data pointer to y's at which the address ranges of x and y overlap:
- * `extent` bytes of them, from -bias on. */
+/* A gap has the distances from x's data pointer to y's at which the address ranges of x and y
+ * overlap: `extent` consecutive distances in bytes, from -bias on. */
 typedef struct tgi_gap {
     uint64_t bias, extent;
 } tgi_gap;
@@ -57,8 +57,8 @@ static inline tgi_span tgi_overlap_find_span(const tgi_operand_view *view)
  * and the low end of y is `distance` bytes above that of x. */
 int tgi_overlap_may_meet(int64_t distance, const tgi_span *x, const tgi_span *y);
 
-/* Returns 0 only if x and y share no byte. The answer is exact but for strides that neither nest
- * nor repeat, where the search ends after a bounded time and 1 is returned. */
+/* Returns 0 only if x and y share no byte. The answer is exact except for strides that neither nest
+ * nor repeat. Their search ends after a bounded time, and 1 is returned. */
 static inline int tgi_overlap_may_share(const void *x, const tgi_span *x_span, const void *y,
                                         const tgi_span *y_span)
 {

@@ -1,7 +1,7 @@
 /*
- * The canonical problem. VALIDATE makes it from the caller's problem, and PLAN and the kernels see
- * nothing else. Transposes are folded into strides. D's shorter stride runs along its rows, unless
- * D is at most TGI_SKINNY_ROWS rows high.
+ * Declares the canonical problem. Validation makes it from the caller's problem, and planning and
+ * the kernels see nothing else. Transposes are folded into strides. D's shorter stride runs along
+ * its rows, unless D is at most TGI_SKINNY_ROWS rows high.
  */
 #ifndef TGI_PROBLEM_H
 #define TGI_PROBLEM_H
@@ -13,9 +13,9 @@
  * own. */
 #define TGI_SKINNY_ROWS 16
 
-/* Element (i, j) of batch entry p lies at p * batch + i * row + j * col elements. So that equal
- * problems are equal bytes, the stride of a single row or column is 1, and that of a single batch
- * entry is 0, which is a multiple of any alignment. */
+/* Element (i, j) of batch entry p lies at p * batch + i * row + j * col elements. The stride of a
+ * single row or column is 1, and that of a single batch entry is 0, a multiple of any alignment.
+ * Equal problems are therefore equal bytes. */
 typedef struct tgi_layout {
     int64_t row, col, batch;
 } tgi_layout;
@@ -37,7 +37,7 @@ typedef struct tgi_problem {
     tgi_epilogue epilogue; /* epilogue of the canonical A, B and D */
     int32_t is_batch_invariant;
     int32_t is_swapped; /* 1: computes D^T = op(B)^T op(A)^T, so A is the caller's B */
-    /* 1: the pointer is not a multiple of the backend's operand_alignment. PLAN sets both. */
+    /* 1: the pointer is not a multiple of the backend's operand_alignment. Planning sets both. */
     int32_t is_a_offset, is_b_offset;
 } tgi_problem;
 
@@ -48,8 +48,8 @@ typedef struct tgi_problem {
 /* Checks the arguments of the caller's problem, as far as shapes and layouts do not matter. */
 tg_status tgi_problem_check_arguments(const tg_problem *problem);
 
-/* Folds the caller's problem into *canonical. Data pointers are not looked at. Errors:
- * INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP (D with itself). */
+/* Folds the caller's problem into *canonical. Data pointers are not used. Errors: INVALID_ARGUMENT,
+ * SIZE_OVERFLOW, OVERLAP (D with itself). */
 tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *canonical);
 
 /* Transposes the problem to D^T = B^T A^T. */

@@ -1,14 +1,14 @@
 /*
  * Problems as text: the declarations that the reader (problem_text_read.c), its matrices
- * (problem_text_layout.c) and the writer (problem_text_write.c) share. The grammar is on the page
- * tilegemm.h. What a text leaves out:
+ * (problem_text_layout.c) and the writer (problem_text_write.c) share. tilegemm.h has the grammar.
+ * Defaults of a text:
  *   - A and B are row-major as stored, D is row-major (column-major with dcol), without padding;
- *   - C has D's strides, each of them, and D's type;
+ *   - C has D's strides and type;
  *   - B and D have the type of A;
  *   - the batch stride is 0 in a batch of one; else the larger of row_count * |row_stride| and
  *     col_count * |col_stride|, so that the entries lie one behind the other; a C with D's strides
  *     has D's batch stride too.
- * The writer leaves out what the reader fills in, and all of C where beta is 0.
+ * The writer leaves out these defaults, and all of C if beta is 0.
  */
 #ifndef TGI_PROBLEM_TEXT_H
 #define TGI_PROBLEM_TEXT_H
@@ -77,8 +77,8 @@ tg_status tgi_text_fill_matrices(tgi_text_reading *r);
 int tgi_problem_text_get_batch_stride(const tg_matrix *matrix, int64_t batch_count,
                                       const tg_matrix *d, int64_t *stride);
 
-/* Gives the calling thread a locale with a decimal point, and rounding to the nearest, without
- * which a number that is written is read as another. The caller passes *saved to
+/* Gives the calling thread a locale with a decimal point, and rounding to nearest. Otherwise a
+ * number could be read as another one than was written. The caller passes *saved to
  * tgi_problem_text_leave_c_locale. Error: OUT_OF_MEMORY. */
 typedef struct tgi_saved_locale {
     locale_t own, previous;

@@ -34,8 +34,8 @@ static tg_status fill_leading(const tgi_text_reading *r, int id, int is_column_m
     return TG_STATUS_OK;
 }
 
-/* Puts the strides given into the matrix, whose own are the default. `d` is D for a matrix of the
- * epilogue, else NULL. */
+/* Sets the strides of the matrix that the text gives; the others keep their defaults. `d` is D for
+ * a matrix of the epilogue, else NULL. */
 static tg_status fill_strides(tgi_text_reading *r, int id, int is_column_major, char size,
                               const tg_matrix *d)
 {

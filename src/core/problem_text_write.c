@@ -92,7 +92,7 @@ static void append(char *text, size_t capacity, const char *format, ...)
     va_end(arguments);
 }
 
-/* The shortest that %g writes and strtod reads back to the same number. */
+/* Fills `number` with the shortest text of %g that strtod reads back as the same number. */
 static void write_number(double value, char number[NUMBER_BYTES])
 {
     snprintf(number, NUMBER_BYTES, "%.17g", value);
@@ -104,7 +104,7 @@ static void write_number(double value, char number[NUMBER_BYTES])
     }
 }
 
-/* Appends the row and column stride of a matrix where they differ from the given defaults, as
+/* Appends the row and column stride of a matrix if they differ from the given defaults: as a
  * leading dimension or one by one, whichever is shorter. */
 static void append_strides(char *text, const char *name, const tg_matrix *matrix,
                            int64_t row_default, int64_t col_default, int is_column_major)

@@ -1,4 +1,4 @@
-/* A row's refusal of a problem: the reason, and a sentence with the values that decide. */
+/* Declares a row's refusal of a problem: the reason, and a sentence with the values that decide. */
 #ifndef TGI_REFUSAL_H
 #define TGI_REFUSAL_H
 
@@ -10,8 +10,8 @@ typedef struct tgi_refusal {
     char text[TG_REASON_BYTES]; /* "" for TG_REFUSAL_NONE */
 } tgi_refusal;
 
-/* Fills the refusal, whose text ends at its size. Returns 0, so that a function which tells whether
- * a row takes a problem can return the call. */
+/* Fills the refusal. Its text is cut to TG_REASON_BYTES. Returns 0, so that a function that decides
+ * whether a row runs a problem can return the call. */
 int tgi_refuse(tgi_refusal *refusal, tg_refusal kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

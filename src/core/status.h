@@ -1,4 +1,4 @@
-/* Status codes and the thread-local detail of the last failure. */
+/* Declares status codes and the thread-local detail of the last failure. */
 #ifndef TGI_STATUS_H
 #define TGI_STATUS_H
 

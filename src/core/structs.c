@@ -5,11 +5,11 @@
 
 #include "core/status.h"
 
-/* No version's struct is larger: a size above it was never set. */
+/* No version's struct is larger. A larger size means that the member was never set. */
 #define LARGEST_BYTES 4096
 
-/* A struct ends with its last member: in padding a member of a later version would go unnoticed.
- * If pointers have 4 bytes, the library is never shared (the page's model). */
+/* A struct ends with its last member. In padding, a member of a later version would go unnoticed.
+ * With 4-byte pointers (the page's model) the library is never shared, and padding is allowed. */
 #define DEFINE_STRUCT(name, first_optional, last, remedy)                                          \
     _Static_assert(sizeof(void *) != 8 ||                                                          \
                        offsetof(tg_##name, last) + sizeof((tg_##name){0}.last) ==                  \
@@ -27,7 +27,7 @@ DEFINE_STRUCT(plan_options, kernel, kernel,
 DEFINE_STRUCT(device_info, isa, memory_bytes_per_s, "pass sizeof(tg_device_info)");
 DEFINE_STRUCT(plan_info, thread_count, predicted_s, "pass sizeof(tg_plan_info)");
 
-/* The size of a pointer, which `sizeof problem` of a pointer gives, is refused too: every struct
+/* The size of a pointer is refused too, because it comes from `sizeof` of a pointer. Every struct
  * has a member beside its size. */
 static tg_status check_size(const tgi_struct *kind, size_t struct_bytes)
 {

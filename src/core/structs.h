@@ -6,7 +6,7 @@
 
 #include "core/operand_list.h"
 
-/* The properties of a public struct. */
+/* tgi_struct has the properties of a public struct. */
 typedef struct tgi_struct {
     const char *name;
     const char *remedy; /* how a caller sets struct_bytes */

@@ -1,5 +1,5 @@
-/* types.def as C: enumerators by the words that rows of kernels.def use, and a table of the types
- * and of the precisions. Compiles as C11 and CUDA. */
+/* Declares types.def as C: enumerators by the words that rows of kernels.def use, and a table of
+ * the types and of the precisions. It compiles as C11 and CUDA. */
 #ifndef TGI_TYPES_H
 #define TGI_TYPES_H
 
@@ -21,7 +21,7 @@ enum {
     TGI_TYPES_fp8 = TGI_TYPES_fp8_e4m3 | TGI_TYPES_fp8_e5m2
 };
 
-/* TGI_BYTES_bf16 is 2, for macros. */
+/* TGI_BYTES_bf16 is 2, the bytes of an element, for macros. */
 enum {
 #define TGI_TYPE(suffix, word, bytes, kind, sum, d_types) TGI_BYTES_##word = bytes,
 #include "core/types.def"
@@ -80,7 +80,7 @@ enum {
 
 typedef struct tgi_precision_row {
     const char *name;
-    unsigned types;    /* set of input types that it takes */
+    unsigned types;    /* set of input types */
     int slice_count;   /* slices of an FP32 operand; 0: it is not sliced */
     int product_count; /* products of slices for each product of operands */
 } tgi_precision_row;

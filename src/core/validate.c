@@ -133,8 +133,8 @@ static tg_status check_elements(const tgi_problem *q)
     return TG_STATUS_OK;
 }
 
-/* Refuses a D in which two elements share an address: each stride must clear the span of the
- * smaller. */
+/* Refuses a D in which two elements share an address. Each stride must exceed the span of the
+ * smaller strides. */
 static tg_status check_d_distinct(const tgi_problem *q)
 {
     int64_t counts[] = {q->m, q->n, q->batch_count};
@@ -178,14 +178,14 @@ static tgi_layout fold_layout(const tg_matrix *matrix, tg_operation operation)
     return layout;
 }
 
-/* Returns 1 if the transposed problem is the canonical one: skinny problems become low and wide,
- * others have D's shorter stride along its rows. */
+/* Returns 1 if the transposed problem is the canonical one. Skinny problems get few rows and many
+ * columns; other problems get D's shorter stride along its rows. */
 static int must_swap(const tgi_problem *q)
 {
     int64_t small = q->m < q->n ? q->m : q->n, large = q->m < q->n ? q->n : q->m;
     int64_t small_bytes = small * tgi_type_sum_bytes(q->type);
-    /* Columns that fill half a vector of 64 bytes, or a quarter where k is short, are better done
-     * by tiles one vector wide than by sums over lanes. */
+    /* If the columns fill half a vector of 64 bytes, or a quarter with short k, tiles one vector
+     * wide are faster than sums over lanes. */
     if (large > SKINNY_LENGTH && (small_bytes <= 16 || (small_bytes <= 32 && q->k >= SKINNY_DEPTH)))
         return q->n < q->m;
     if (q->m == 1 || q->n == 1)
@@ -193,7 +193,8 @@ static int must_swap(const tgi_problem *q)
     return llabs(q->d.row) < llabs(q->d.col);
 }
 
-/* Gives strides that do not count the values that tgi_layout names. */
+/* Sets strides without meaning, of dimensions with one entry, to the values that tgi_layout
+ * states. */
 static void normalize_strides(tgi_problem *q)
 {
     for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
@@ -210,7 +211,7 @@ static void normalize_strides(tgi_problem *q)
     }
 }
 
-/* Makes the members of operands that are not used alike: a matrix of the epilogue has D's layout, a
+/* Sets the members of unused operands to fixed values: a matrix of the epilogue has D's layout, a
  * scale is none. */
 static void normalize_unused(tgi_problem *q)
 {
@@ -240,8 +241,7 @@ static tg_status round_factor(const char *name, double value, tg_type type, doub
     return TG_STATUS_OK;
 }
 
-/* Takes over the types and the epilogue, and the layouts of the matrices that are used, with
- * transposes folded in. */
+/* Copies the types, the epilogue and the layouts of used matrices, with transposes folded in. */
 static tg_status fold(const tg_problem *problem, tgi_problem *q)
 {
     tg_status status;

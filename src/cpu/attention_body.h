@@ -1,7 +1,7 @@
 /*
- * The softmax between the two products of attention, included once for each instruction set and
- * type of the sums. Lanes are queries: a row of a block is one key, so that nothing is added across
- * lanes, and a lane's operations do not depend on its neighbours.
+ * The softmax between the two products of attention. This file is included once for each
+ * instruction set and type of the sums. Lanes are queries, and a row of a block is one key. Nothing
+ * is added across lanes, and a lane's operations do not depend on its neighbours.
  */
 #include <math.h>
 
@@ -38,7 +38,7 @@ INLINE ACC(vec) ACC_LOCAL(exp2_scaled)(ACC(vec) x, ACC(vec) factor, ACC(vec) lea
         0x1.ffcbfc670dcd4p-17, 0x1.430913096fd9fp-13, 0x1.5d87fe78a5276p-10, 0x1.3b2ab6fba1ddap-7,
         0x1.c6b08d704a0c2p-5,  0x1.ebfbdff82c598p-3,  0x1.62e42fefa39efp-1};
 #endif
-    /* A number of this size has the exponent of 2^n in its last bits. */
+    /* A number of this magnitude has the exponent of 2^n in its last bits. */
     const ACC(vec) round = ACC(set)(ROUND_TO_INTEGER + EXPONENT_BIAS);
     const ACC(vec) y = ACC(max)(least, x);
     const ACC(vec) shifted = ACC(fma)(y, factor, round);
@@ -83,8 +83,7 @@ INLINE ACC(vec) ACC_LOCAL(replace_infinite)(ACC(vec) largest)
     return (ACC(vec))((ACC_LOCAL(lanes))largest & ~(ACC_LOCAL(lanes))(largest == lowest));
 }
 
-/* Finishes the scores of one vector of queries where they are more than products: with a cap, a
- * bias or slopes. */
+/* Applies a cap, a bias and slopes to the scores of one vector of queries. */
 static TARGET void ACC_LOCAL(finish_scores)(const tgi_attention_block *b, int64_t row, int64_t col)
 {
     const ACC(vec) scale = ACC(set)((ACC(elem))b->scale);
@@ -126,8 +125,9 @@ static TARGET void ACC_LOCAL(hide_scores)(const tgi_attention_block *b, int64_t 
     }
 }
 
-/* Makes the scores of `vectors` vectors of queries, `factor` times what the block holds, weights.
- * `vectors` is a constant after inlining: vectors side by side hide the latency of the sums. */
+/* Converts the scores of `vectors` vectors of queries to weights. A score is `factor` times the
+ * block's number. `vectors` is a constant after inlining; several vectors hide the latency of the
+ * sums. */
 INLINE void ACC_LOCAL(weigh_vectors)(const tgi_attention_block *b, const tgi_attention_state *state,
                                      int64_t col, ACC(elem) factor_value, const int vectors)
 {
@@ -174,8 +174,8 @@ static TARGET void ACC_LOCAL(attention_weigh)(const tgi_attention_block *b,
                                               const tgi_attention_state *state)
 {
     const ACC(elem) scale = (ACC(elem))b->scale;
-    /* Such a factor may follow the choice of the largest: differences of scores that overflow are
-     * those of weights that are 0. */
+    /* Such a factor may be applied after the largest score is found. If a difference of scores
+     * overflows, its weight is 0. */
     const int is_plain = scale > (ACC(elem))0x1p-64 && scale < (ACC(elem))0x1p64 && b->cap == 0.0 &&
                          !b->bias && !b->slopes;
     const ACC(elem) factor = is_plain ? scale : 1;
@@ -214,8 +214,8 @@ static TARGET void ACC_LOCAL(attention_merge)(const tgi_attention_state *state,
     }
 }
 
-/* Returns x / divisor, where `inverse` is 1 / divisor and neither is 0 or Inf. A product that its
- * remainder corrects is rounded as a quotient is, where the remainder does not underflow. It takes
+/* Returns x / divisor. `inverse` is 1 / divisor, and neither is 0 or Inf. A product that is
+ * corrected by its remainder is rounded like a quotient, unless the remainder underflows. It takes
  * a fourth of the time. */
 INLINE ACC(vec) ACC_LOCAL(divide)(ACC(vec) x, ACC(vec) divisor, ACC(vec) inverse)
 {

@@ -1,4 +1,4 @@
-/* An instruction set offers these functions to attention, for sums of FP32 and of FP64. */
+/* The functions of an instruction set for attention, for sums of FP32 and of FP64. */
 #ifndef TGI_CPU_ATTENTION_ISA_H
 #define TGI_CPU_ATTENTION_ISA_H
 
@@ -19,7 +19,7 @@ typedef struct tgi_attention_state {
 /* Rows of a state beside the sums. */
 #define TGI_ATTENTION_STATE_EXTRA 2
 
-/* A block of scores, keys x columns of a state, to be made weights in place. */
+/* A block of scores, keys x columns of a state, which become weights in place. */
 typedef struct tgi_attention_block {
     int64_t keys;
     void *scores;            /* products q k; rows of the state's length */
@@ -32,8 +32,8 @@ typedef struct tgi_attention_block {
 } tgi_attention_block;
 
 typedef struct tgi_attention_isa {
-    /* Turns scores into weights, and sets the sum of the weights and the largest score in the
-     * block's own state. The sums of weights times V are yet to be formed. */
+    /* Converts scores to weights, and sets the sum of the weights and the largest score in the
+     * block's own state. The sums of weights times V are formed later. */
     void (*weigh)(const tgi_attention_block *block, const tgi_attention_state *state);
     /* Adds a state of later keys to `state`. */
     void (*merge)(const tgi_attention_state *state, const void *later_rows);

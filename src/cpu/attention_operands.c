@@ -1,4 +1,4 @@
-/* Attention on the CPU: operands on their way to and from the blocks of a thread. */
+/* Attention on the CPU: copies operands to and from the blocks of a thread. */
 #include <math.h>
 #include <string.h>
 
@@ -161,7 +161,7 @@ void tgi_attention_load_bias(const tgi_attention_run *run, const tgi_attention_i
     }
 }
 
-/* Writes a row of D of another type than the sums', or with elements apart. */
+/* Writes a row of a D that differs in type from the sums or is not contiguous. */
 static void store_row(const tg_attention *a, char *d, const void *sums, int64_t cols, int is_fp64)
 {
     for (int64_t e = 0; e < a->v_head_size; e++) {
@@ -177,7 +177,7 @@ static void store_row(const tg_attention *a, char *d, const void *sums, int64_t 
     }
 }
 
-/* Writes the log-sum-exp of a query: the natural logarithm of what the state holds base 2. */
+/* Writes the log-sum-exp of a query as a natural logarithm; the state holds base 2. */
 static void store_log_sum(const tgi_attention_run *run, char *at, const void *state, int64_t c)
 {
     const tg_attention *a = run->attention;

@@ -22,13 +22,13 @@ static void multiply(const tgi_attention_run *run, int64_t rows, int64_t k, tgi_
                      .cols = (int)used,
                      .is_plain = 1};
     if (whole > 0)
-        tiles->functions[tiles->rows - 1][order](&tile, a.data, b, d, d, 1.0, 0.0);
+        tiles->functions[tiles->rows - 1][order](&tile, a.data, b, d, d, d, 1.0, 0.0);
     if (rest == 0)
         return;
     tile.tile_count = 1;
     d += whole * tiles->rows * cols * tiles->accum_bytes;
     tiles->functions[rest - 1][order](
-        &tile, (const char *)a.data + whole * step * tiles->accum_bytes, b, d, d, 1.0, 0.0);
+        &tile, (const char *)a.data + whole * step * tiles->accum_bytes, b, d, d, d, 1.0, 0.0);
 }
 
 /* Forms the sums of weights times V key by key, in the order of the tiles, for the keys that each

@@ -1,5 +1,5 @@
-/* Attention on the CPU: how it is shared out among threads. A task is a tile of queries of one head
- * of keys. If there are few such tiles, a task is one part of the keys of a tile, and the states of
+/* Attention on the CPU: divides the work among threads. A task is a tile of queries of one head of
+ * keys. If there are few such tiles, a task is one part of the keys of a tile, and the states of
  * the parts are merged afterwards. */
 #include "cpu/attention_tasks.h"
 
@@ -26,7 +26,7 @@ static const tgi_attention_isa *select_isa(tgi_isa isa, tg_type type)
     return &tgi_attention_generic[is_fp64];
 }
 
-/* Fills what the problem and the choice give; addresses stay NULL. */
+/* Fills the members that follow from the problem and the choice; addresses stay NULL. */
 static tgi_attention_run open_run(const tg_attention *a, const tgi_attention_choice *choice)
 {
     const tg_type sum_type = tgi_attention_sum_type(a);
@@ -48,7 +48,7 @@ static tgi_attention_run open_run(const tg_attention *a, const tgi_attention_cho
     return run;
 }
 
-/* Returns the room of a thread; with `base` NULL its size is *bytes all the same. */
+/* Returns the room of a thread, and its size in *bytes even if `base` is NULL. */
 static tgi_attention_room lay_out_room(const tgi_attention_run *run, char *base, int64_t *bytes)
 {
     const tg_attention *a = run->attention;
@@ -89,8 +89,9 @@ static int64_t count_items(const tgi_attention_run *run)
     return run->attention->batch_count * run->attention->kv_head_count * run->tile_count;
 }
 
-/* Sets the queries of a task, and returns the run. A task that copies blocks of K and V has more of
- * them if there are tasks enough, since it copies once. Bits do not depend on that. */
+/* Sets the queries of a task, and returns the run. A task that copies blocks of K and V gets more
+ * queries if there are enough tasks, because it copies once for all of them. Bits do not depend on
+ * this. */
 static tgi_attention_run choose_tile(const tgi_machine *machine, const tg_attention *a,
                                      tgi_attention_choice *choice)
 {

@@ -12,7 +12,7 @@
 #define TGI_ATTENTION_BLOCK 240 /* tiles of 4, 6 and 8 rows divide it */
 #define TGI_ATTENTION_PART (4 * TGI_ATTENTION_BLOCK)
 
-/* Keys that the queries of a panel see. */
+/* The keys that the queries of a panel see. */
 typedef struct tgi_attention_range {
     int64_t low, high; /* some query sees a key of low .. high - 1; low >= high: none does */
     int64_t all_low, all_high; /* every query sees all keys of all_low .. all_high - 1 */
@@ -21,9 +21,9 @@ typedef struct tgi_attention_range {
 /* Addresses of a thread's blocks, as accumulators; a panel is `cols` queries. */
 typedef struct tgi_attention_room {
     char *queries;               /* panels x head_size x cols: Q^T */
-    char *parts;                 /* panels x states: the part of the keys at hand */
+    char *parts;                 /* panels x states: the current part of the keys */
     char *totals;                /* panels x states: all keys so far */
-    char *sums;                  /* a state: the block of keys at hand */
+    char *sums;                  /* a state: the current block of keys */
     char *scores;                /* BLOCK x cols */
     char *bias;                  /* BLOCK x cols */
     char *keys;                  /* BLOCK x head_size, converted */
@@ -69,8 +69,8 @@ static inline char *tgi_attention_at(const tg_heads *heads, int64_t bytes, int64
                                      bytes;
 }
 
-/* Returns the query head, and sets *row to the row of its tensor, of query `c` of the item; *entry
- * is the batch entry of that row. */
+/* Returns the query head of query `c` of the item. Sets *row to its row in the tensor, and *entry
+ * to the batch entry of that row. */
 int64_t tgi_attention_find_row(const tgi_attention_run *run, const tgi_attention_item *item,
                                int64_t c, int64_t *entry, int64_t *row);
 
@@ -78,21 +78,21 @@ int64_t tgi_attention_find_row(const tgi_attention_run *run, const tgi_attention
 void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attention_item *item,
                                 const tgi_attention_room *room);
 
-/* A block of rows of K or V as the tiles read it: row j at data + j * stride elements. */
+/* A block of rows of K or V as tiles read it: row j lies at data + j * stride elements. */
 typedef struct tgi_attention_rows {
     const void *data;
     int64_t stride;
 } tgi_attention_rows;
 
-/* Returns 1 if tiles read K (or V) where it lies. */
+/* Returns 1 if tiles read K (or V) in place. */
 static inline int tgi_attention_is_in_place(const tgi_attention_run *run, const tg_heads *heads)
 {
     return tgi_type_bytes(run->attention->type) == run->tiles->accum_bytes &&
            run->attention->page_rows == 0 && heads->element_stride == 1;
 }
 
-/* Returns rows first .. first + count - 1 of K (or V), in place where their type and strides allow
- * it, or else converted into `room`. */
+/* Returns rows first .. first + count - 1 of K (or V), in place if their type and strides allow it,
+ * else converted into `room`. */
 tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
                                            const tgi_attention_item *item, const tg_heads *heads,
                                            int64_t size, int64_t first, int64_t count, void *room);
@@ -106,7 +106,7 @@ void tgi_attention_load_bias(const tgi_attention_run *run, const tgi_attention_i
 void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item *item,
                          int64_t panel, char *state);
 
-/* Sets a panel's state to that of no keys. */
+/* Sets a panel's state to the state before any keys. */
 void tgi_attention_clear(const tgi_attention_run *run, char *state);
 
 /* Forms the states of a part of the keys, all panels of the item, in room->parts. */

@@ -12,6 +12,9 @@
 /* Waking a thread and its share of a barrier pay off from this many cycles of work on. */
 #define CYCLES_PER_THREAD 12000.0
 
+/* A strip of B takes this part of L2, so that A or the next strip fits beside it. */
+#define STRIP_L2_PARTS 4
+
 static int64_t smaller(int64_t x, int64_t y)
 {
     return x < y ? x : y;
@@ -56,7 +59,9 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
         return 1;
     int64_t reuse_count = tgi_divide_up(p->m, tiles->rows);
     int64_t stride_bytes = p->b.row < 0 ? -p->b.row * bytes : p->b.row * bytes;
-    int is_side_by_side = stride_bytes <= 2 * tiles->cols * bytes;
+    /* A vector of a row that starts inside a line touches two lines, which counts for many rows. */
+    int is_side_by_side = stride_bytes <= 2 * tiles->cols * bytes &&
+                          (stride_bytes % TGI_ALIGN_BYTES == 0 || reuse_count < 8);
     int is_near = p->k * p->n * bytes <= machine->l2_bytes / 4;
     return reuse_count > 2 && !is_side_by_side && !is_near;
 }
@@ -123,34 +128,51 @@ static int must_follow_rows(const tgi_machine *machine, const tgi_problem *p, in
                           entry_bytes > machine->l2_bytes / 4);
 }
 
+/* Returns 1 if B is packed in strips of few panels that stay in L2, beside an A of `a_bytes` for
+ * each chunk. Few rows do not pay for a block of B that goes to the last-level cache and back. A B
+ * along k is packed panel by panel, so that a larger block gains nothing. */
+static int must_pack_in_strips(const tgi_problem *p, const tgi_packed_decision *decision,
+                               int64_t a_bytes, int64_t l2_bytes, int64_t a_bytes_max)
+{
+    const int is_b_along_k = p->b.row == 1 && p->b.col != 1;
+    return !decision->is_along_rows && a_bytes <= a_bytes_max &&
+           (is_b_along_k || a_bytes <= l2_bytes - l2_bytes / STRIP_L2_PARTS);
+}
+
 static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
                           const tgi_tile_set *tiles, int thread_count,
                           tgi_packed_decision *decision)
 {
+    const int64_t panel_cols = decision->panel_cols;
     int64_t k_elems = tgi_divide_up(decision->kc, tiles->k_per_elem);
     int64_t k_bytes = k_elems * tiles->elem_bytes;
     int64_t thread_bytes = PACKED_BYTES / thread_count;
     int64_t l2_bytes = machine->l2_bytes ? machine->l2_bytes : 256 << 10;
     int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 4);
     int needs_running = p->k > decision->kc && !tgi_cpu_is_d_plain(p);
-    /* Few rows do not pay for a block of B that goes to the last-level cache and back. */
-    const int is_a_small = tgi_divide_up(p->m, decision->row_parts) * k_bytes <= a_bytes / 2;
-    int64_t b_bytes = smaller(decision->is_along_rows || is_a_small ? l2_bytes / 2 : 16 << 20,
+    int64_t b_bytes = smaller(decision->is_along_rows ? l2_bytes / 2 : 16 << 20,
                               thread_bytes * (needs_running ? 3 : 5) / 8);
     int64_t rows = tgi_divide_up(p->m, decision->row_parts);
-    int64_t cols = tgi_divide_up(tgi_divide_up(p->n, decision->panel_cols), decision->col_parts) *
-                   decision->panel_cols;
+    int64_t cols = tgi_divide_up(tgi_divide_up(p->n, panel_cols), decision->col_parts) * panel_cols;
+    const int is_in_strips =
+        must_pack_in_strips(p, decision, rows * k_bytes, l2_bytes, thread_bytes / 4);
     int64_t mc = larger(a_bytes / k_bytes / tiles->rows, 1) * tiles->rows;
-    int64_t nc = larger(b_bytes / k_bytes / decision->panel_cols, 1) * decision->panel_cols;
+    int64_t nc = larger(b_bytes / k_bytes / panel_cols, 1) * panel_cols;
     if (needs_running) {
         int64_t most = thread_bytes / 4 / TGI_ROWS_KEPT / tiles->accum_bytes;
-        nc = smaller(nc, larger(most / decision->panel_cols, 1) * decision->panel_cols);
+        nc = smaller(nc, larger(most / panel_cols, 1) * panel_cols);
     }
     /* Equal blocks are better than a small last one. */
-    decision->mc = tgi_divide_up(rows, tgi_divide_up(rows, mc));
+    decision->mc = is_in_strips ? rows : tgi_divide_up(rows, tgi_divide_up(rows, mc));
     decision->nc =
-        tgi_divide_up(tgi_divide_up(cols, tgi_divide_up(cols, nc)), decision->panel_cols) *
-        decision->panel_cols;
+        tgi_divide_up(tgi_divide_up(cols, tgi_divide_up(cols, nc)), panel_cols) * panel_cols;
+    decision->strip_cols = decision->nc;
+    if (is_in_strips && decision->is_b_packed) {
+        int64_t strip_cols =
+            larger(l2_bytes / STRIP_L2_PARTS / k_bytes / panel_cols, 1) * panel_cols;
+        decision->strip_cols = smaller(decision->nc, strip_cols);
+    }
+    decision->is_prefetched = is_in_strips && tiles->k_per_elem == 1;
 }
 
 void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
@@ -182,10 +204,9 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     work->macs = task_cycles * macs_per_cycle * tasks;
     work->macs_per_cycle = macs_per_cycle;
     work->fixed_cycles = 1000.0 * tasks + 40.0 * tile_count;
-    /* Panels of a B in place are narrow columns. */
+    /* Panels of a B in place are narrow columns, unless its rows are hardly wider. */
     double b_bytes = (double)(p->k * p->n) * (double)tgi_type_bytes(p->type);
-    if (!decision->is_b_packed && p->n > decision->panel_cols &&
-        b_bytes > (double)machine->l1_bytes)
+    if (!decision->is_b_packed && p->n > 2 * tiles->cols && b_bytes > (double)machine->l1_bytes)
         work->fixed_cycles += 0.3 * b_bytes * (double)p->batch_count;
     work->memory_bytes = tgi_model_operand_bytes(p);
     work->memory_share = decision->is_b_packed || decision->is_along_rows ? 1.0 : 0.75;

@@ -6,10 +6,10 @@
 #include "cpu/isa.h"
 #include "plan/backend.h"
 
-/* When chunks of k are tasks, their partial sums take at most this. */
+/* If chunks of k are tasks, their partial sums take at most this many bytes. */
 #define TGI_CHUNK_SUMS_BYTES ((int64_t)6 << 20)
 
-/* A thread keeps this many rows of running sums when D cannot hold them. */
+/* A thread keeps this many rows of running sums if D cannot hold them. */
 #define TGI_ROWS_KEPT 256
 
 /* Blocks of the workspace start on cache lines. */
@@ -17,16 +17,17 @@
 
 /* A family of CPU kernels is one entry of the table in cpu_backend.c. */
 typedef struct tgi_cpu_family {
-    /* These are called as tgi_backend's functions are; type and instruction set already fit. */
+    /* These functions are called like those of tgi_backend, for a row whose type and instruction
+     * set fit. */
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
     tgi_launch_fn *launch;
-    /* A family that keeps something else of a plan than a tgi_cpu_prepared fills its own block,
-     * zeroed, of prepared_bytes. For other families both members are zero. */
+    /* A family that does not keep a tgi_cpu_prepared in its plans fills a block of its own, zeroed,
+     * of prepared_bytes. For other families both members are zero. */
     int64_t prepared_bytes;
     void (*prepare)(const tgi_problem *problem, const tgi_proposal *proposal, void *prepared);
 } tgi_cpu_family;
 
-/* The families keep this of a plan, as the `prepared` of a call. */
+/* The data that most families keep in a plan, as the `prepared` of a call. */
 typedef struct tgi_cpu_prepared {
     const tgi_isa_kernels *kernels; /* functions of the row's instruction set, for A's type */
     tgi_copy_fn *pack_b;            /* packs B's type */
@@ -63,6 +64,13 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
 {
     return problem->d.col == 1 &&
            tgi_type_bytes(problem->d_type) == tgi_type_sum_bytes(problem->type);
+}
+
+/* Returns 1 if tiles have the steps of all operands that the epilogue uses: C and the bias. */
+static inline int tgi_cpu_do_tiles_know(const tgi_epilogue *epilogue)
+{
+    const unsigned known = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
+    return (tgi_epilogue_find_used(epilogue) & TGI_OPERANDS_EPILOGUE & ~known) == 0;
 }
 
 /* Returns the first entry of part `index` of 0 .. extent, which is split into `parts` at multiples

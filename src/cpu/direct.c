@@ -16,11 +16,11 @@
 /* A D of this size is prefetched, since it may lie behind L1. */
 #define FAR_BYTES 16384
 
-/* Returns 1 if the problem is transposed: a D of one row whose B lies along k becomes a column. The
- * tiles then read B as they read A. */
+/* Returns 1 if the problem is transposed: a D of one row whose B lies along k becomes a column, so
+ * that the tiles read B as they read A, and a D along its columns is written along its rows. */
 static int must_transpose(const tgi_problem *p)
 {
-    return p->m == 1 && p->b.col != 1 && p->b.row == 1;
+    return p->m == 1 ? p->b.col != 1 && p->b.row == 1 : p->d.col != 1 && p->d.row == 1;
 }
 
 /* Returns the problem as the tiles compute it. */
@@ -67,6 +67,23 @@ static double count_column_cycles(const tgi_machine *machine, const tgi_problem 
            again_cycles * a_bytes * (panel_count - 1.0);
 }
 
+/* Returns the activation that tiles apply. Others are applied to D of a whole entry. */
+static tg_activation find_tile_activation(const tgi_epilogue *epilogue)
+{
+    return epilogue->activation == TG_ACTIVATION_RELU ? TG_ACTIVATION_RELU : TG_ACTIVATION_NONE;
+}
+
+/* Returns the bytes of D that an activation outside the tiles reads and writes once more. An entry
+ * of up to half of L2 is still there. */
+static double count_activated_bytes(const tgi_machine *machine, const tgi_problem *p)
+{
+    const double entry_bytes = (double)(p->m * p->n * tgi_type_bytes(p->d_type));
+    const int is_in_tiles = p->epilogue.activation == find_tile_activation(&p->epilogue);
+    if (is_in_tiles || entry_bytes <= (double)machine->l2_bytes / 2.0)
+        return 0.0;
+    return 2.0 * entry_bytes * (double)p->batch_count;
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
 {
     const tgi_problem oriented = orient(given), *p = &oriented;
@@ -74,15 +91,17 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
     if ((p->b.col != 1 && !must_copy_b(p, kernels->direct_tiles)) ||
         (p->a.col != 1 && p->a.row != 1) || !tgi_cpu_is_d_plain(p) || p->c.col != 1) {
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
-                   "works in place: the rows of C and D must be contiguous, A's rows or columns, "
-                   "and B's rows, or its columns if a panel of them has at most %d bytes",
-                   COPIED_BYTES_MAX);
+        tgi_refuse(
+            &proposal->refusal, TG_REFUSAL_LAYOUT,
+            "works in place: the rows of C and D must be contiguous (or the columns of both), "
+            "A's rows or columns, and B's rows, or its columns if a panel of them has at most "
+            "%d bytes",
+            COPIED_BYTES_MAX);
         return;
     }
-    if (!tgi_epilogue_is_linear(&p->epilogue)) {
+    if (!tgi_cpu_do_tiles_know(&p->epilogue)) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_EPILOGUE,
-                   "writes D from registers: alpha and beta, but no bias and no activation");
+                   "writes D from registers: alpha, beta, a bias and an activation, but no scale");
         return;
     }
     if (p->k > TGI_CHUNK_K) {
@@ -112,7 +131,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     tgi_cpu_work work = {
         .macs = (double)p->m * cols * (double)p->k * batch_count,
         .macs_per_cycle = tgi_cpu_macs_per_cycle(kernel),
-        .memory_bytes = tgi_model_operand_bytes(p),
+        .memory_bytes = tgi_model_operand_bytes(p) + count_activated_bytes(machine, p),
         /* D is written and B read down narrow columns; of a batch the next entry is prefetched. */
         .memory_share = p->batch_count > 1 ? 0.8 : 0.4,
         .fixed_cycles =
@@ -129,12 +148,13 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
 typedef struct direct_part {
     tgi_tile_fn *function;
     tgi_tile tile;
-    int64_t call_count, a_bytes, c_bytes, d_bytes; /* bytes from call to call */
+    int64_t call_count, a_bytes, c_bytes, d_bytes, bias_bytes; /* bytes from call to call */
 } direct_part;
 
 /* Panels of equal width, side by side. */
 typedef struct direct_panels {
     int64_t count, panel_bytes; /* bytes of a row of B or D */
+    int64_t bias_bytes;         /* bytes of the bias from panel to panel */
     int part_count;
     direct_part part[2]; /* tiles of one row more than the others come first */
 } direct_panels;
@@ -145,6 +165,9 @@ typedef struct direct_prepared {
     int64_t batch_count, a_batch_bytes, b_batch_bytes, c_batch_bytes, d_batch_bytes;
     tgi_copy_fn *copy_b; /* NULL: B is read in place */
     tgi_copy copy;       /* the copy of a panel of B, without pointers and columns */
+    /* Activates D of an entry after its tiles, as one row if its rows lie side by side, or NULL. */
+    tgi_activate_fn *activate;
+    int64_t activated_rows, activated_cols, d_row;
     int group_count;
     direct_panels group[3]; /* whole panels, the rest of the wide ones, a narrow one */
 } direct_prepared;
@@ -153,12 +176,14 @@ typedef struct direct_prepared {
 static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t rows,
                      int64_t tile_count, int64_t b_row, direct_panels *panels)
 {
+    const tgi_epilogue *e = &p->epilogue;
     const tgi_a_order order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
     const int64_t bytes = tiles->elem_bytes;
     const int64_t call_tiles = tiles->cols == tiles->vector_elems ? 1 : tile_count;
     if (tile_count == 0)
         return;
-    panels->part[panels->part_count++] = (direct_part){
+    direct_part *part = &panels->part[panels->part_count++];
+    *part = (direct_part){
         .function = tiles->functions[rows - 1][order],
         .tile = {.k = p->k,
                  .tile_count = call_tiles,
@@ -174,12 +199,13 @@ static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t ro
                  .c_row = p->c.row,
                  .d_row = p->d.row,
                  .cols = (int)(panels->panel_bytes / bytes),
-                 .is_d_far = p->batch_count * p->m * p->n * bytes >= FAR_BYTES,
-                 .is_plain = p->epilogue.alpha == 1.0 && p->epilogue.beta == 0.0},
+                 .is_d_far = p->batch_count * p->m * p->n * bytes >= FAR_BYTES},
         .call_count = tile_count / call_tiles,
         .a_bytes = call_tiles * rows * p->a.row * bytes,
         .c_bytes = call_tiles * rows * p->c.row * bytes,
-        .d_bytes = call_tiles * rows * p->d.row * bytes};
+        .d_bytes = call_tiles * rows * p->d.row * bytes,
+        .bias_bytes = e->bias == TG_BIAS_ROW ? call_tiles * rows * bytes : 0};
+    tgi_cpu_set_epilogue(&part->tile, e->alpha, e->beta, e->bias, find_tile_activation(e));
 }
 
 /* Prepares `count` panels of `cols` columns. */
@@ -192,6 +218,7 @@ static void add_panels(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
     direct_panels *panels = &prepared->group[prepared->group_count++];
     panels->count = count;
     panels->panel_bytes = cols * tiles->elem_bytes;
+    panels->bias_bytes = p->epilogue.bias == TG_BIAS_COL ? panels->panel_bytes : 0;
     const int64_t b_row = prepared->copy_b ? cols : p->b.row;
     add_part(p, tiles, split.rows + 1, split.larger_count, b_row, panels);
     add_part(p, tiles, split.rows, split.count - split.larger_count, b_row, panels);
@@ -228,7 +255,14 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
     } else {
         add_panels(p, tiles, 1, rest, prepared);
     }
-    prepared->is_one_call = !prepared->copy_b && p->batch_count == 1 &&
+    if (p->epilogue.activation != find_tile_activation(&p->epilogue)) {
+        const int is_one_row = p->d.row == p->n;
+        prepared->activate = kernels->activate;
+        prepared->activated_rows = is_one_row ? 1 : p->m;
+        prepared->activated_cols = is_one_row ? p->m * p->n : p->n;
+        prepared->d_row = p->d.row;
+    }
+    prepared->is_one_call = !prepared->copy_b && !prepared->activate && p->batch_count == 1 &&
                             prepared->group_count == 1 && prepared->group[0].count == 1 &&
                             prepared->group[0].part_count == 1 &&
                             prepared->group[0].part[0].call_count == 1;
@@ -236,29 +270,31 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
 
 /* Computes one panel; the pointers are those of its first row. */
 static inline void run_panel(const direct_panels *panels, const char *a, const char *b,
-                             const char *c, char *d, double alpha, double beta)
+                             const char *c, char *d, const char *bias, double alpha, double beta)
 {
     for (const direct_part *part = panels->part, *end = part + panels->part_count; part < end;
          part++) {
         for (int64_t left = part->call_count; left > 0; left--) {
-            part->function(&part->tile, a, b, c, d, alpha, beta);
+            part->function(&part->tile, a, b, c, d, bias, alpha, beta);
             a += part->a_bytes;
             c += part->c_bytes;
             d += part->d_bytes;
+            bias += part->bias_bytes;
         }
     }
 }
 
 /* Computes one batch entry. */
 static inline void run_entry(const direct_prepared *prepared, const char *a, const char *b,
-                             const char *c, char *d, double alpha, double beta)
+                             const char *c, char *d, const char *bias, double alpha, double beta)
 {
     int64_t offset = 0;
     for (int i = 0; i < prepared->group_count; i++) {
         const direct_panels *panels = &prepared->group[i];
         for (int64_t left = panels->count; left > 0; left--) {
-            run_panel(panels, a, b + offset, c + offset, d + offset, alpha, beta);
+            run_panel(panels, a, b + offset, c + offset, d + offset, bias, alpha, beta);
             offset += panels->panel_bytes;
+            bias += panels->bias_bytes;
         }
     }
 }
@@ -266,7 +302,8 @@ static inline void run_entry(const direct_prepared *prepared, const char *a, con
 /* Computes one batch entry; each panel of B is transposed before tiles read it. */
 static __attribute__((noinline)) void run_copied_entry(const direct_prepared *prepared,
                                                        const char *a, const char *b, const char *c,
-                                                       char *d, double alpha, double beta)
+                                                       char *d, const char *bias, double alpha,
+                                                       double beta)
 {
     _Alignas(TGI_ALIGN_BYTES) char copied[COPIED_BYTES_MAX];
     tgi_copy copy = prepared->copy;
@@ -278,8 +315,9 @@ static __attribute__((noinline)) void run_copied_entry(const direct_prepared *pr
         for (int64_t left = panels->count; left > 0; left--) {
             copy.source = b + offset * copy.inner_stride;
             prepared->copy_b(&copy);
-            run_panel(panels, a, copied, c + offset, d + offset, alpha, beta);
+            run_panel(panels, a, copied, c + offset, d + offset, bias, alpha, beta);
             offset += panels->panel_bytes;
+            bias += panels->bias_bytes;
         }
     }
 }
@@ -288,22 +326,27 @@ static __attribute__((noinline)) void run_copied_entry(const direct_prepared *pr
 static tg_status launch(const tgi_call *call)
 {
     const direct_prepared *prepared = call->prepared;
-    const double alpha = call->problem->epilogue.alpha, beta = call->problem->epilogue.beta;
-    /* If beta is 0, C is never read, and D stands for it. */
+    const tgi_problem *p = call->problem;
+    const double alpha = p->epilogue.alpha, beta = p->epilogue.beta;
+    /* D stands for a C or a bias that is missing, and is not read as such. */
     const char *a = prepared->is_transposed ? call->b : call->a;
     const char *b = prepared->is_transposed ? call->a : call->b;
     const char *c = call->c ? call->c : call->d;
+    const char *bias = p->epilogue.bias != TG_BIAS_NONE ? call->bias : call->d;
     char *d = call->d;
     if (prepared->is_one_call) {
         const direct_part *part = prepared->group[0].part;
-        part->function(&part->tile, a, b, c, d, alpha, beta);
+        part->function(&part->tile, a, b, c, d, bias, alpha, beta);
         return TG_STATUS_OK;
     }
     for (int64_t left = prepared->batch_count;;) {
         if (prepared->copy_b)
-            run_copied_entry(prepared, a, b, c, d, alpha, beta);
+            run_copied_entry(prepared, a, b, c, d, bias, alpha, beta);
         else
-            run_entry(prepared, a, b, c, d, alpha, beta);
+            run_entry(prepared, a, b, c, d, bias, alpha, beta);
+        if (prepared->activate)
+            prepared->activate(d, prepared->activated_rows, prepared->activated_cols,
+                               prepared->d_row, p->epilogue.activation, p->d_type);
         if (--left == 0)
             return TG_STATUS_OK;
         a += prepared->a_batch_bytes;

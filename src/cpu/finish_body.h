@@ -84,49 +84,65 @@ static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int
 #undef WRITE_ROW
 
 /* Each call below has a constant `kind` and a constant `is_narrow`, which says that D has 16 or 8
- * bits, so that each loop is vectorized for its activation. */
+ * bits, so that each loop is vectorized for its activation. The last columns of a row are computed
+ * as a whole vector. FP64 calls the functions of libm, element by element. */
 static inline __attribute__((always_inline)) TARGET void
-ACC_LOCAL(activate_row)(ACC(elem) * row, int64_t cols, const tg_activation kind,
-                        const int is_narrow)
+ACC_LOCAL(activate_rows)(ACC(elem) * row, int64_t rows, int64_t cols, int64_t row_elems,
+                         const tg_activation kind, const int is_narrow)
 {
+    for (; rows > 0; rows--, row += row_elems) {
 #if ACC_IS_FP32
-    for (int64_t j = 0; j < cols; j++)
-        row[j] = is_narrow ? tgi_activate_narrow(row[j], kind) : tgi_activate_fp32(row[j], kind);
+        for (int64_t j = 0; j < cols; j += VECTOR_ELEMS) {
+            const int is_whole = j + VECTOR_ELEMS <= cols;
+            const int left = is_whole ? VECTOR_ELEMS : (int)(cols - j);
+            float part[VECTOR_ELEMS];
+            fp32_store(part, is_whole ? fp32_load(row + j) : fp32_load_some(row + j, left));
+            for (int i = 0; i < VECTOR_ELEMS; i++)
+                part[i] = is_narrow ? tgi_activate_narrow(part[i], kind)
+                                    : tgi_activate_fp32(part[i], kind);
+            if (is_whole)
+                fp32_store(row + j, fp32_load(part));
+            else
+                fp32_store_some(row + j, fp32_load(part), left);
+        }
 #else
-    (void)is_narrow;
-    for (int64_t j = 0; j < cols; j++)
-        row[j] = tgi_activate_fp64(row[j], kind);
+        (void)is_narrow;
+        for (int64_t j = 0; j < cols; j++)
+            row[j] = tgi_activate_fp64(row[j], kind);
 #endif
+    }
 }
 
 static inline __attribute__((always_inline)) TARGET void
-ACC_LOCAL(activate_kind)(ACC(elem) * row, int64_t cols, tg_activation kind, const int is_narrow)
+ACC_LOCAL(activate_kind)(ACC(elem) * row, int64_t rows, int64_t cols, int64_t row_elems,
+                         tg_activation kind, const int is_narrow)
 {
     switch (kind) {
     case TG_ACTIVATION_NONE:
         break;
     case TG_ACTIVATION_RELU:
-        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_RELU, is_narrow);
+        ACC_LOCAL(activate_rows)(row, rows, cols, row_elems, TG_ACTIVATION_RELU, is_narrow);
         break;
     case TG_ACTIVATION_GELU_ERF:
-        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_GELU_ERF, is_narrow);
+        ACC_LOCAL(activate_rows)(row, rows, cols, row_elems, TG_ACTIVATION_GELU_ERF, is_narrow);
         break;
     case TG_ACTIVATION_GELU_TANH:
-        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_GELU_TANH, is_narrow);
+        ACC_LOCAL(activate_rows)(row, rows, cols, row_elems, TG_ACTIVATION_GELU_TANH, is_narrow);
         break;
     case TG_ACTIVATION_SILU:
-        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_SILU, is_narrow);
+        ACC_LOCAL(activate_rows)(row, rows, cols, row_elems, TG_ACTIVATION_SILU, is_narrow);
         break;
     }
 }
 
-static TARGET void ACC_LOCAL(activate)(ACC(elem) * row, int64_t cols, tg_activation kind,
-                                       tg_type d_type)
+/* Applies the activation to sums on their way to a D of `d_type`, see tgi_activate_fn. */
+static TARGET void ACC_LOCAL(activate)(void *sums, int64_t rows, int64_t cols, int64_t row_elems,
+                                       tg_activation kind, tg_type d_type)
 {
     if (d_type == ACC_TYPE)
-        ACC_LOCAL(activate_kind)(row, cols, kind, 0);
+        ACC_LOCAL(activate_kind)(sums, rows, cols, row_elems, kind, 0);
     else
-        ACC_LOCAL(activate_kind)(row, cols, kind, 1);
+        ACC_LOCAL(activate_kind)(sums, rows, cols, row_elems, kind, 1);
 }
 
 /* Fills alphas with alpha times the scales of row i and of each column. */
@@ -205,7 +221,7 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
     if (e->bias != TG_BIAS_NONE)
         ACC_LOCAL(add_bias)(row, f, i, col, cols);
     if (e->activation != TG_ACTIVATION_NONE)
-        ACC_LOCAL(activate)(row, cols, e->activation, p->d_type);
+        ACC_LOCAL(activate)(row, 1, cols, 0, e->activation, p->d_type);
 #if ACC_IS_FP32 /* D has a scale only if it is FP8 */
     for (int64_t j = 0; f->d_scale && j < cols; j++)
         row[j] = tgi_scale_d_fp32(row[j], *f->d_scale);

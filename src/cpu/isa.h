@@ -1,4 +1,4 @@
-/* An instruction set offers these functions to the families, for one input type. */
+/* The functions of an instruction set for the families, for one input type. */
 #ifndef TGI_CPU_ISA_H
 #define TGI_CPU_ISA_H
 
@@ -44,6 +44,10 @@ typedef struct tgi_finish {
 } tgi_finish;
 typedef void tgi_finish_fn(const tgi_finish *finish);
 
+/* Applies the activation of a D of `d_type` to rows of accumulators, `row_elems` apart. */
+typedef void tgi_activate_fn(void *sums, int64_t rows, int64_t cols, int64_t row_elems,
+                             tg_activation kind, tg_type d_type);
+
 /*
  * sums += A B for few rows: A is m x k accumulators, contiguous along k, sums m x n accumulators
  * with contiguous rows. B is of the input type; b_stride is its row stride (rank, B contiguous
@@ -72,6 +76,7 @@ typedef struct tgi_isa_kernels {
         *pack_k_outer;  /* k is the outer one; the two differ where a tile element is a pair */
     tgi_copy_fn *widen; /* to accumulators: A of the skinny kernels */
     tgi_finish_fn *finish;
+    tgi_activate_fn *activate;
     tgi_skinny_fn *rank, *dot;
 } tgi_isa_kernels;
 

@@ -38,6 +38,7 @@ const tgi_isa_kernels tgi_isa_avx512_bf16[TGI_TYPE_COUNT] = {
                       pack_k_outer,
                       copy_avx512_bf16,
                       finish_avx512_fp32,
+                      activate_avx512_fp32,
                       rank_avx512_bf16,
                       dot_avx512_bf16},
 };

@@ -109,13 +109,14 @@
         &TILE_SET(accum, DIRECT_ROWS), NARROW_TILES_##accum, &TILE_SET(accum, PACKED_ROWS),        \
             EXPAND3(copy, ISA_NAME, type), EXPAND3(copy, ISA_NAME, type),                          \
             EXPAND3(copy, ISA_NAME, type), EXPAND3(finish, ISA_NAME, accum),                       \
-            EXPAND3(rank, ISA_NAME, type), EXPAND3(dot, ISA_NAME, type)                            \
+            EXPAND3(activate, ISA_NAME, accum), EXPAND3(rank, ISA_NAME, type),                     \
+            EXPAND3(dot, ISA_NAME, type)                                                           \
     }
 #define PACKED_KERNELS(type)                                                                       \
     {                                                                                              \
         NULL, {NULL, NULL}, &TILE_SET(fp32, PACKED_ROWS), EXPAND3(copy, ISA_NAME, type),           \
             EXPAND3(copy, ISA_NAME, type), EXPAND3(copy, ISA_NAME, type),                          \
-            EXPAND3(finish, ISA_NAME, fp32), NULL, NULL                                            \
+            EXPAND3(finish, ISA_NAME, fp32), EXPAND3(activate, ISA_NAME, fp32), NULL, NULL         \
     }
 
 const tgi_isa_kernels EXPAND2(tgi_isa, ISA_NAME)[TGI_TYPE_COUNT] = {

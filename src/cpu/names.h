@@ -29,9 +29,7 @@ typedef uint8_t e4m3_elem, e5m2_elem;
 
 #define VECTOR_ELEMS ((int)(sizeof(ACC(vec)) / sizeof(ACC(elem))))
 
-#define TILE_UNROLL 2 /* steps of k in one turn of a tile's loop */
-
-/* Makes the compiler take a pointer as it is, whatever it was computed from. */
+/* Hides from the compiler how a pointer was computed. */
 #define HIDE_POINTER(pointer) __asm__("" : "+r"(pointer))
 
 #endif

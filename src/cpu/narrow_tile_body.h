@@ -1,7 +1,8 @@
 /*
  * The micro-kernel of narrow tiles, of at most one vector of columns, for cpu/tile_body.h. Tiny
- * products consist of it: it computes one tile, keeps alpha, beta and C in registers, and has no
- * instruction that does not serve the tile. Masks cost nothing, so one body serves all columns.
+ * products consist of it: it computes one tile, applies alpha, C, a bias and ReLU in registers, and
+ * has no instruction that does not serve the tile. Masks cost nothing, so one body serves all
+ * columns.
  */
 
 /* Steps of k in one turn of the loop. */
@@ -24,8 +25,8 @@ TILE(narrow_step)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b
 /* Computes one tile. rows and order are constants after inlining. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(narrow_tile)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
-                  const ACC(elem) * c, ACC(elem) * d, double alpha_value, double beta_value,
-                  const int rows, const int order)
+                  const ACC(elem) * c, ACC(elem) * d, const ACC(elem) * bias, double alpha_value,
+                  double beta_value, const int rows, const int order)
 {
     ACC(vec) accum[TILE_ROWS];
     const IN(elem) * a[A_POINTERS];
@@ -80,10 +81,24 @@ TILE(narrow_tile)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * 
         for (int i = 0; i < rows; i++)
             TGI_COMBINE(accum[i], ACC(mul), ACC(fma), alpha, accum[i], has_c, beta,
                         ACC(load_some)(c + i * c_row, cols));
+        if (t->bias != TG_BIAS_NONE) { /* the sum is rounded once, as of an addition */
+            const ACC(vec) one = ACC(set)(1);
+            const int is_by_row = t->bias == TG_BIAS_ROW;
+            const ACC(vec) bias_row = ACC(load_some)(bias, is_by_row ? 0 : cols);
+#pragma GCC unroll 14
+            for (int i = 0; i < rows; i++)
+                accum[i] = ACC(fma)(one, is_by_row ? ACC(broadcast)(bias + i) : bias_row, accum[i]);
+        }
+        if (t->activation == TG_ACTIVATION_RELU) {
+            const ACC(vec) zero = ACC(zero)();
+#pragma GCC unroll 14
+            for (int i = 0; i < rows; i++)
+                accum[i] = ACC(max)(zero, accum[i]); /* the second one if it is NaN or -0 */
+        }
     }
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
         ACC(store_some)(d + i * d_row, accum[i], cols);
 }
 
-#define CHOOSE_BODY(rows, order) TILE(narrow_tile)(t, a, b, c, d, alpha, beta, rows, order)
+#define CHOOSE_BODY(rows, order) TILE(narrow_tile)(t, a, b, c, d, bias, alpha, beta, rows, order)

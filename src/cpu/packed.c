@@ -2,11 +2,16 @@
  * Family `packed` puts five loops around the register tile. Each task owns a part of D and packs
  * what it reads, so that threads never wait for each other:
  *
- *     for columns by nc                 B block: chunk x nc, in the last-level cache
+ *     for columns by nc
  *       for rows by rows_kept           only where D cannot hold running sums
- *         for chunks of k               pack B
- *           for rows by mc              pack A: mc x chunk, in L2
- *             for tiles (panels.c)      a panel of B in L1 or L2, row tiles go by
+ *         for chunks of k
+ *           for columns by strip_cols   pack B: chunk x strip, in the last-level cache
+ *             for rows by mc            pack A: mc x chunk, in L2
+ *               for tiles (panels.c)    a panel of B in L1 or L2, row tiles go by
+ *
+ * Few rows do not pay for a B that goes to the last-level cache and back. A strip then has few
+ * panels, which stay in L2, and A is packed once for all strips of a chunk. Tiles prefetch the next
+ * strip, so that packing finds it in L2.
  *
  * If D is small and k is long, chunks of k are tasks too (split-K). Their sums go to the workspace
  * and are added in the order of k, as one thread would have done.
@@ -54,11 +59,12 @@ static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision,
     run->chunk_count = tgi_divide_up(p->k, decision->kc);
     int64_t k_elems = count_k_elems(tiles, decision->kc);
     int64_t nc = tgi_round_up(decision->nc, decision->panel_cols);
+    int64_t strip_cols = tgi_round_up(decision->strip_cols, decision->panel_cols);
     int64_t rows_kept = p->m < TGI_ROWS_KEPT ? p->m : TGI_ROWS_KEPT;
     run->a_bytes = decision->is_a_packed ? tgi_round_up(decision->mc, tiles->rows) *
                                                pitch_elems(tiles, decision->kc) * tiles->elem_bytes
                                          : 0;
-    run->b_bytes = decision->is_b_packed ? k_elems * nc * tiles->elem_bytes : 0;
+    run->b_bytes = decision->is_b_packed ? k_elems * strip_cols * tiles->elem_bytes : 0;
     run->running_bytes =
         needs_running(p, run->chunk_count) ? rows_kept * nc * tiles->accum_bytes : 0;
     run->a_bytes = tgi_round_up(run->a_bytes, TGI_ALIGN_BYTES);
@@ -164,35 +170,101 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
     }
 }
 
+/* A chunk of k of a block. */
+typedef struct packed_chunk {
+    int64_t index, k0, k;
+    int64_t next_k;     /* steps of the next chunk of this task, or 0 */
+    int64_t col0, col1; /* columns of all strips */
+} packed_chunk;
+
+/* Lets the tiles of a strip prefetch the next strip of B, of this chunk or the next one, and their
+ * part of the next chunk of A. An operand along k is packed in runs that need no prefetches. */
+static void start_prefetches(const packed_run *run, const packed_chunk *chunk, tgi_panels *s,
+                             tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
+{
+    const tgi_problem *p = run->call->problem;
+    const tgi_packed_decision *decision = &run->decision;
+    const int64_t bytes = tgi_type_bytes(p->type), strip_cols = decision->strip_cols;
+    const int64_t next_k0 = chunk->k0 + chunk->k, later_col = s->col + strip_cols;
+    const int is_inside = later_col < chunk->col1;
+    const int64_t col = is_inside ? later_col : chunk->col0;
+    const int64_t cols = chunk->col1 - col < strip_cols ? chunk->col1 - col : strip_cols;
+    int count = 0;
+    s->prefetch = NULL;
+    if (!decision->is_prefetched || (!is_inside && chunk->next_k == 0))
+        return;
+    if (p->b.col == 1)
+        tgi_cpu_start_prefetch(
+            &prefetches[count++],
+            tgi_cpu_at(run->call->b, &p->b, s->batch, is_inside ? chunk->k0 : next_k0, col, bytes),
+            cols * bytes, p->b.row * bytes, is_inside ? chunk->k : chunk->next_k);
+    if (decision->is_a_packed && p->a.row == 1 && p->a.col != 1 && chunk->next_k > 0) {
+        const int64_t parts = tgi_divide_up(chunk->col1 - chunk->col0, strip_cols);
+        const int64_t part = (s->col - chunk->col0) / strip_cols;
+        const int64_t k0 = tgi_cpu_find_part(chunk->next_k, parts, part, 1);
+        const int64_t k1 = tgi_cpu_find_part(chunk->next_k, parts, part + 1, 1);
+        if (k1 > k0)
+            tgi_cpu_start_prefetch(
+                &prefetches[count++],
+                tgi_cpu_at(run->call->a, &p->a, s->batch, s->row, next_k0 + k0, bytes),
+                s->rows * bytes, p->a.col * bytes, k1 - k0);
+    }
+    const int64_t panels = tgi_divide_up(s->cols, decision->panel_cols);
+    const int64_t tiles = tgi_cpu_tile_count(s->rows, s->tiles->rows) * panels;
+    s->prefetch =
+        tgi_cpu_pace_prefetches(prefetches, count, tiles * (s->k_elems / TGI_TILE_UNROLL));
+}
+
+/* Computes the columns of a strip for one chunk. */
+static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_panels *s, char *blocks)
+{
+    const tgi_problem *p = run->call->problem;
+    const int64_t row0 = s->row, row1 = s->row + s->rows, mc = run->decision.mc;
+    const int64_t sum_bytes = run->kernels->tiles->accum_bytes;
+    const int is_a_there = s->rows <= mc && s->col > chunk->col0; /* packed for another strip */
+    char *a_block = blocks, *b_block = blocks + run->a_bytes;
+    tgi_prefetch prefetches[TGI_PREFETCH_COUNT];
+    start_prefetches(run, chunk, s, prefetches);
+    pack_b(run, s, chunk->k0, chunk->k, &s->b, b_block);
+    for (int64_t row = row0; row < row1; row += mc) {
+        s->row = row;
+        s->rows = row1 - row < mc ? row1 - row : mc;
+        s->split = tgi_cpu_split_rows(s->rows, s->tiles->rows);
+        if (!is_a_there)
+            pack_a(run, s, chunk->k0, chunk->k, &s->a, a_block);
+        if (run->chunk_sums) {
+            int64_t offset = (chunk->index * p->m + s->row) * p->n + s->col;
+            s->sums = run->chunk_sums + offset * sum_bytes;
+            s->sums_row = p->n;
+        } else if (run->running_bytes) {
+            s->running_row = tgi_round_up(run->decision.nc, run->decision.panel_cols);
+            int64_t offset = (row - row0) * s->running_row + s->col - chunk->col0;
+            s->running = b_block + run->b_bytes + offset * sum_bytes;
+        }
+        tgi_cpu_run_panels(s);
+    }
+    s->row = row0;
+    s->rows = row1 - row0;
+}
+
 /* Computes the rows and columns of `s` for chunks first .. last - 1. */
 static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64_t last,
                       char *blocks)
 {
-    const tgi_problem *p = run->call->problem;
-    const int64_t row0 = s->row, row1 = s->row + s->rows, mc = run->decision.mc;
-    char *a_block = blocks, *b_block = blocks + run->a_bytes;
-    for (int64_t chunk = first; chunk < last; chunk++) {
-        int64_t k0 = chunk * run->chunk_k;
-        int64_t k = p->k - k0 < run->chunk_k ? p->k - k0 : run->chunk_k;
-        s->is_first = chunk == 0;
-        s->is_last = chunk == run->chunk_count - 1;
-        s->k_elems = count_k_elems(run->kernels->tiles, k);
-        pack_b(run, s, k0, k, &s->b, b_block);
-        for (int64_t row = row0; row < row1; row += mc) {
-            s->row = row;
-            s->rows = row1 - row < mc ? row1 - row : mc;
-            s->split = tgi_cpu_split_rows(s->rows, s->tiles->rows);
-            pack_a(run, s, k0, k, &s->a, a_block);
-            if (run->chunk_sums) {
-                int64_t offset = (chunk * p->m + s->row) * p->n + s->col;
-                s->sums = run->chunk_sums + offset * run->kernels->tiles->accum_bytes;
-                s->sums_row = p->n;
-            } else if (run->running_bytes) {
-                s->running_row = tgi_round_up(run->decision.nc, run->decision.panel_cols);
-                s->running = b_block + run->b_bytes +
-                             (row - row0) * s->running_row * run->kernels->tiles->accum_bytes;
-            }
-            tgi_cpu_run_panels(s);
+    const int64_t all_k = run->call->problem->k, strip_cols = run->decision.strip_cols;
+    packed_chunk chunk = {.col0 = s->col, .col1 = s->col + s->cols};
+    for (chunk.index = first; chunk.index < last; chunk.index++) {
+        chunk.k0 = chunk.index * run->chunk_k;
+        int64_t left = all_k - chunk.k0;
+        chunk.k = left < run->chunk_k ? left : run->chunk_k;
+        left -= chunk.k;
+        chunk.next_k = chunk.index + 1 == last ? 0 : left < run->chunk_k ? left : run->chunk_k;
+        s->is_first = chunk.index == 0;
+        s->is_last = chunk.index == run->chunk_count - 1;
+        s->k_elems = count_k_elems(run->kernels->tiles, chunk.k);
+        for (s->col = chunk.col0; s->col < chunk.col1; s->col += strip_cols) {
+            s->cols = chunk.col1 - s->col < strip_cols ? chunk.col1 - s->col : strip_cols;
+            run_strip(run, &chunk, s, blocks);
         }
     }
 }

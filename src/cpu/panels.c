@@ -50,7 +50,7 @@ static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_
 {
     _Alignas(64) char sums[TGI_TILE_MAX_BYTES];
     tile->d_row = s->tiles->cols;
-    function(tile, a, b, NULL, sums, 1.0, 0.0);
+    function(tile, a, b, NULL, sums, NULL, 1.0, 0.0);
     char *running = s->running;
     int64_t offset = running ? i * s->running_row + j : 0;
     tgi_finish block = {.rows = rows,
@@ -64,16 +64,13 @@ static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_
     tgi_cpu_finish(s->call, s->kernels->finish, s->batch, s->row + i, s->col + j, &block);
 }
 
-/* Returns 1 if tiles may write D themselves: it has their type, and of the epilogue's operands they
- * know C and the bias. */
+/* Returns 1 if tiles may write D themselves. */
 static int is_fused(const tgi_panels *s)
 {
     const tgi_problem *p = s->call->problem;
-    const unsigned known = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
-    const unsigned used = tgi_epilogue_find_used(&p->epilogue) & TGI_OPERANDS_EPILOGUE;
     int reads_c = s->is_first && p->epilogue.beta != 0.0;
-    return tgi_cpu_is_d_plain(p) && !tgi_epilogue_has_scale(&p->epilogue) &&
-           (!s->is_last || (used & ~known) == 0) && (!reads_c || p->c.col == 1);
+    return tgi_cpu_is_d_plain(p) && tgi_cpu_do_tiles_know(&p->epilogue) &&
+           (!reads_c || p->c.col == 1);
 }
 
 /* The destination of a tile's sums. */
@@ -86,7 +83,7 @@ typedef struct tile_walk {
     char *d;
     const char *c; /* D if there is no C; it is then never read */
     double alpha, beta;
-    const char *bias;  /* the part of the block, or NULL */
+    const char *bias;  /* the part of the block, or D if there is none; it is then never read */
     const char *a, *b; /* first elements of the tile */
     int64_t a_row;     /* elements from one row of A to the next */
     tgi_tile tile;
@@ -105,11 +102,13 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
                         ? 0
                         : tgi_cpu_find_ahead(tiles, s->a.order, rows, tile->a_step);
     if (walk->target != TO_FINISH) {
+        const int64_t bias_elems = tile->bias == TG_BIAS_ROW   ? i
+                                   : tile->bias == TG_BIAS_COL ? j
+                                                               : 0;
         tile->tile_count = count;
-        if (walk->bias)
-            tile->bias = walk->bias + (tile->is_bias_by_row ? i : j) * bytes;
         function(tile, walk->a, walk->b, walk->c + (i * tile->c_row + j) * bytes,
-                 walk->d + (i * tile->d_row + j) * bytes, walk->alpha, walk->beta);
+                 walk->d + (i * tile->d_row + j) * bytes, walk->bias + bias_elems * bytes,
+                 walk->alpha, walk->beta);
         return;
     }
     const char *a = walk->a;
@@ -135,18 +134,17 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     walk->alpha = 1.0;
     walk->beta = 0.0;
     tile->is_streamed = tile->is_d_far = 0;
-    tile->is_plain = 1;
     tile->b_ahead = 0;
-    walk->bias = tile->bias = NULL;
-    tile->activation = TG_ACTIVATION_NONE;
+    tile->prefetch = s->prefetch;
     if (walk->target != TO_D) {
+        tgi_cpu_set_epilogue(tile, 1.0, 0.0, TG_BIAS_NONE, TG_ACTIVATION_NONE);
         walk->d = s->sums;
-        walk->c = walk->d;
+        walk->c = walk->bias = walk->d;
         tile->d_row = tile->c_row = s->sums_row;
         return;
     }
     walk->d = (char *)tgi_cpu_at(s->call->d, &p->d, s->batch, s->row, s->col, bytes);
-    walk->c = walk->d;
+    walk->c = walk->bias = walk->d;
     tile->d_row = tile->c_row = p->d.row;
     if (s->is_first && p->epilogue.beta != 0.0) {
         walk->c = tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, bytes);
@@ -156,14 +154,12 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     walk->beta = s->is_first ? p->epilogue.beta : 1.0;
     tile->is_streamed = s->decision->is_streamed;
     tile->is_d_far = s->decision->is_d_far && !s->decision->is_streamed;
-    if (s->is_last) {
-        tile->activation = p->epilogue.activation;
-        tile->is_bias_by_row = p->epilogue.bias == TG_BIAS_ROW;
+    const tg_bias bias = s->is_last ? p->epilogue.bias : TG_BIAS_NONE;
+    if (bias != TG_BIAS_NONE)
         walk->bias =
             tgi_problem_find_part(p, TGI_OPERAND_bias, s->call->bias, s->batch, s->row, s->col);
-    }
-    tile->is_plain = walk->alpha == 1.0 && walk->beta == 0.0 && !tile->is_streamed && !walk->bias &&
-                     tile->activation == TG_ACTIVATION_NONE;
+    tgi_cpu_set_epilogue(tile, walk->alpha, walk->beta, bias,
+                         s->is_last ? p->epilogue.activation : TG_ACTIVATION_NONE);
 }
 
 /* Walks the tiles down the columns or along the rows. Down the columns a panel of B stays in cache

@@ -45,6 +45,7 @@ typedef struct tgi_panels {
     void *running; /* running sums of this block if D cannot hold them */
     int64_t running_row;
     int is_first, is_last;
+    tgi_prefetch *prefetch; /* rows of later blocks that tiles prefetch, or NULL */
 } tgi_panels;
 
 void tgi_cpu_run_panels(const tgi_panels *panels);
@@ -60,6 +61,19 @@ int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles);
  * or the second line of them from there if they lie side by side. */
 int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
                            int64_t a_step);
+
+/* Fills the tile's members about its epilogue. The caller has set is_streamed. `bias` is
+ * TG_BIAS_NONE if the tile adds none. */
+static inline void tgi_cpu_set_epilogue(tgi_tile *tile, double alpha, double beta, tg_bias bias,
+                                        tg_activation activation)
+{
+    tile->bias = bias;
+    tile->activation = activation;
+    tile->is_by_memory = alpha != 1.0 || tile->is_streamed || bias == TG_BIAS_ROW ||
+                         (activation != TG_ACTIVATION_NONE && activation != TG_ACTIVATION_RELU);
+    tile->is_plain = !tile->is_by_memory && beta == 0.0 && bias == TG_BIAS_NONE &&
+                     activation == TG_ACTIVATION_NONE;
+}
 
 /* Fills *left and returns 1 if tiles can read A in place, else returns 0. */
 int tgi_cpu_read_a_in_place(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_left *left);

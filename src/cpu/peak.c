@@ -4,9 +4,9 @@
 #include "threads/threads.h"
 
 #define LOOP_S 0.004  /* length of one measurement */
-#define LOOP_COUNT 10 /* the best one counts, because interruptions only slow a loop down */
+#define LOOP_COUNT 10 /* the shortest one counts, because interruptions only slow a loop down */
 
-/* Returns the tiles of the widest instruction set in use that has some for the type. */
+/* Returns the tiles of the widest instruction set in use that has tiles for the type. */
 static const tgi_tile_set *find_tiles(const tgi_machine *machine, tg_type type)
 {
     const tgi_tile_set *widest = tgi_isa_generic[type].tiles;

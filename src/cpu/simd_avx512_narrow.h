@@ -36,6 +36,10 @@
     {                                                                                              \
         return intrinsic##_mul_##suffix(x, y);                                                     \
     }                                                                                              \
+    INLINE vector name##_max(vector x, vector y)                                                   \
+    {                                                                                              \
+        return intrinsic##_max_##suffix(x, y);                                                     \
+    }                                                                                              \
     INLINE vector name##_fma(vector x, vector y, vector z)                                         \
     {                                                                                              \
         return intrinsic##_fmadd_##suffix(x, y, z);                                                \

@@ -3,7 +3,7 @@
 #ifndef TGI_SIMD_X86_H
 #define TGI_SIMD_X86_H
 
-/* Makes the compiler forget what it knows of a vector's value, without moving it. */
+/* Hides a vector's value from the compiler, without moving it. */
 #define KEEP_IN_REGISTER(vector) __asm__ volatile("" : "+v"(vector))
 
 /* Computes target[q][r] = source[r][q] for a 4 x 4 square. Strides are in elements or, for any

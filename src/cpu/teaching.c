@@ -1,7 +1,6 @@
 /*
- * These are the two rungs of the ladder on which registers do not matter yet, in plain C:
- * `sequential`, the textbook triple loop, and `blocked`, the same loops over tiles that stay in
- * cache.
+ * The two rungs of the ladder without register tiles, in plain C: `sequential`, the textbook triple
+ * loop, and `blocked`, the same loops over tiles that stay in cache.
  */
 #include <string.h>
 
@@ -131,7 +130,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 static void propose_sequential(const tgi_machine *machine, const tgi_problem *p,
                                tgi_proposal *proposal)
 {
-    propose(machine, p, proposal, 0.25); /* each addition waits 4 cycles for the one before */
+    propose(machine, p, proposal, 0.25); /* each addition waits 4 cycles for the previous one */
 }
 
 static void propose_blocked(const tgi_machine *machine, const tgi_problem *p,

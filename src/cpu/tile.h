@@ -11,10 +11,12 @@
 
 #include <stdint.h>
 
+#include "cpu/prefetch.h"
 #include "tilegemm.h"
 
 #define TGI_TILE_MAX_BYTES 2048 /* largest D of a packed tile, as accumulators */
 #define TGI_PEAK_CHAINS 12
+#define TGI_TILE_UNROLL 2 /* steps of k in one turn of a tile's loop */
 
 /* The shape of a micro-kernel's call. Strides count elements of the operand; an element of BF16
  * pairs is a pair. One call computes tile_count tiles of equal height, one below the other, because
@@ -28,20 +30,22 @@ typedef struct tgi_tile {
      * tiles. With 0 it prefetches what it reads itself. */
     int64_t a_ahead, b_ahead;
     int64_t b_row, c_row, d_row;
-    int cols;        /* 1 .. tile_cols */
-    int is_plain;    /* alpha is 1, beta 0, is_streamed 0, and there is no bias or activation */
-    int is_d_far;    /* D is prefetched while the sums are formed, because it is too large for L1 */
-    int is_streamed; /* D is written by non-temporal stores; its rows are aligned to vectors */
-    /* Narrow tiles have neither. The bias is that of the first row and column, or NULL. */
-    const void *bias;
-    int is_bias_by_row;
-    tg_activation activation;
+    int cols;         /* 1 .. tile_cols */
+    int is_plain;     /* D is the sums as they are */
+    int is_by_memory; /* the sums of a wide tile go to D through memory */
+    int is_d_far;     /* D and C are prefetched while the sums are formed: L1 does not hold them */
+    int is_streamed;  /* D is written by non-temporal stores; its rows are aligned to vectors */
+    tgi_prefetch *prefetch; /* rows of later blocks, in family `packed`, or NULL */
+    tg_bias bias;
+    tg_activation activation; /* narrow tiles have at most ReLU */
 } tgi_tile;
 
-/* Pointers and factors come beside the shape, so that a plan can keep the shape. C is not read if
- * beta is 0. Tables of micro-kernels are indexed by rows - 1 and by the order of A. */
+/* Pointers and factors come beside the shape, so that a plan can keep the shape. The bias is that
+ * of the first row and column. C is not read if beta is 0, nor the bias if the tile has none. A
+ * call of several tiles steps on all pointers, so that D then stands for them. Tables of
+ * micro-kernels are indexed by rows - 1 and by the order of A. */
 typedef void tgi_tile_fn(const tgi_tile *tile, const void *a, const void *b, const void *c, void *d,
-                         double alpha, double beta);
+                         const void *bias, double alpha, double beta);
 typedef enum tgi_a_order {
     TGI_A_ALONG_K = 0,    /* A(i, p) at a[i * a_stride + p] */
     TGI_A_ALONG_ROWS = 1, /* A(i, p) at a[i + p * a_stride] */

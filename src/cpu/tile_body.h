@@ -16,7 +16,10 @@
 /* Rows of A that lie along k are prefetched line by line, all rows of a line before the next one.
  * A turn of the loop fetches about what it reads. */
 #define AHEAD_LINE ((int)(64 / sizeof(IN(elem))))
-#define AHEAD_LINES ((int)(TILE_UNROLL * sizeof(IN(elem)) / 8))
+#define AHEAD_LINES ((int)(TGI_TILE_UNROLL * sizeof(IN(elem)) / 8))
+
+/* Tiles of the packed family prefetch the next blocks too. */
+#define HAS_PREFETCH (TILE_ROWS == PACKED_ROWS && TILE_VECTORS == PACKED_VECTORS)
 
 /* Prefetches the next of these lines. */
 static inline __attribute__((always_inline)) TARGET void
@@ -36,64 +39,7 @@ TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, c
 #if TILE_VECTORS == 1
 #include "cpu/narrow_tile_body.h"
 #else
-
-/* Stores the accumulators to D unchanged. */
-static inline __attribute__((always_inline)) TARGET void
-TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTORS], const int rows,
-                 const int vectors, const int is_whole)
-{
-    const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
-    const int64_t d_row = t->d_row;
-#pragma GCC unroll 14
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
-        for (int v = 0; v < vectors; v++) {
-            if (v == vectors - 1 && !is_whole)
-                ACC(store_some)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v], last_cols);
-            else
-                ACC(store)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v]);
-        }
-}
-
-/* Applies the epilogue to sums in memory, TILE_VECTORS vectors a row, and stores them to D. One
- * function serves tiles of all sizes: unrolled beside each of them it would be a third of the
- * code. `bias` is that of the first row and column. */
-static __attribute__((noinline)) TARGET void
-TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const ACC(elem) * sums,
-                  const ACC(elem) * bias, int rows, double alpha_value, double beta_value)
-{
-    const tg_type type = sizeof(ACC(elem)) == 4 ? TG_TYPE_FP32 : TG_TYPE_FP64;
-    const ACC(vec) one = ACC(set)(1);
-    const ACC(vec) alpha = ACC(set)((ACC(elem))alpha_value);
-    const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
-    const int has_c = beta_value != 0.0, is_streamed = t->is_streamed;
-    for (; rows > 0; rows--) {
-        for (int col = 0; col < t->cols; col += VECTOR_ELEMS) {
-            const int left = t->cols - col, is_partial = left < VECTOR_ELEMS;
-            ACC(vec) sum;
-            TGI_COMBINE(sum, ACC(mul), ACC(fma), alpha, ACC(load)(sums + col), has_c, beta,
-                        is_partial ? ACC(load_some)(c + col, left) : ACC(load)(c + col));
-            if (bias) /* the sum is rounded once, as of an addition */
-                sum = ACC(fma)(one,
-                               t->is_bias_by_row ? ACC(set)(*bias)
-                               : is_partial      ? ACC(load_some)(bias + col, left)
-                                                 : ACC(load)(bias + col),
-                               sum);
-            if (is_partial)
-                ACC(store_some)(d + col, sum, left);
-            else if (is_streamed)
-                ACC(stream)(d + col, sum);
-            else
-                ACC(store)(d + col, sum);
-        }
-        if (t->activation != TG_ACTIVATION_NONE)
-            ACC_LOCAL(activate)(d, t->cols, t->activation, type);
-        sums += TILE_VECTORS * VECTOR_ELEMS;
-        bias += bias && t->is_bias_by_row;
-        c += t->c_row;
-        d += t->d_row;
-    }
-}
+#include "cpu/finish_tile_body.h"
 
 /* Performs one step of k, a rank-one update of the accumulators, `ahead` steps beyond the
  * pointers. */
@@ -147,16 +93,21 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
 #pragma GCC unroll 3
             for (int v = 0; v < vectors; v++)
                 __builtin_prefetch(d + i * t->d_row + v * VECTOR_ELEMS);
+        if (beta != 0.0 && c != d)
+            TILE(prefetch_c)(t, c, rows);
     }
 
     const IN(elem) *ahead = a_start + a_ahead;
     int ahead_row = 0;
+    tgi_prefetch *prefetch = t->prefetch;
     int64_t p = 0;
-    for (; p + TILE_UNROLL <= k; p += TILE_UNROLL) {
+    for (; p + TGI_TILE_UNROLL <= k; p += TGI_TILE_UNROLL) {
         if (order == TGI_A_ALONG_K)
             TILE(prefetch_rows)(&ahead, &ahead_row, a_stride, rows);
+        if (HAS_PREFETCH && prefetch)
+            tgi_cpu_prefetch_step(prefetch);
 #pragma GCC unroll 4
-        for (int u = 0; u < TILE_UNROLL; u++) {
+        for (int u = 0; u < TGI_TILE_UNROLL; u++) {
             TILE(step)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, u);
 #pragma GCC unroll 3
             for (int v = 0; v < vectors && TILE_ROWS == DIRECT_ROWS; v++)
@@ -170,7 +121,7 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
 #pragma GCC unroll 5
         for (int q = 0; q < pointer_count; q++)
             if (order == TGI_A_ALONG_K)
-                a[q] += TILE_UNROLL;
+                a[q] += TGI_TILE_UNROLL;
     }
     for (; p < k; p++) {
         TILE(step)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, 0);
@@ -180,34 +131,36 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
             a[q] += order == TGI_A_ALONG_K ? 1 : a_stride;
     }
 
-    if (t->is_plain) {
-        TILE(store_tile)(t, d, accum, rows, vectors, is_whole);
+    if (t->is_by_memory) {
+        _Alignas(sizeof(ACC(vec))) ACC(elem) sums[TILE_ROWS * TILE_VECTORS * VECTOR_ELEMS];
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+            for (int v = 0; v < vectors; v++)
+                ACC(store)(sums + (i * TILE_VECTORS + v) * VECTOR_ELEMS, accum[i][v]);
+        TILE(finish_tile)(t, d, c, sums, bias, rows, alpha, beta);
         return;
     }
-    ACC(elem) sums[TILE_ROWS * TILE_VECTORS * VECTOR_ELEMS];
-#pragma GCC unroll 14
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
-        for (int v = 0; v < vectors; v++)
-            ACC(store)(sums + (i * TILE_VECTORS + v) * VECTOR_ELEMS, accum[i][v]);
-    TILE(finish_tile)(t, d, c, sums, bias, rows, alpha, beta);
+    if (!t->is_plain)
+        TILE(finish_registers)(t, c, bias, beta, accum, rows, vectors, is_whole);
+    TILE(store_tile)(t, d, accum, rows, vectors, is_whole);
 }
 
 /* Computes all tiles of a call, one below the other. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const void *c_start,
-                  void *d_start, double alpha, double beta, const int rows, const int vectors,
-                  const int order, const int is_whole)
+                  void *d_start, const void *bias_start, double alpha, double beta, const int rows,
+                  const int vectors, const int order, const int is_whole)
 {
     const IN(elem) *a = a_start;
     const ACC(elem) *c = c_start;
     ACC(elem) *d = d_start;
-    const ACC(elem) *bias = t->bias;
+    const ACC(elem) *bias = bias_start;
     for (int64_t left = t->tile_count;;) {
         TILE(tile_body)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole);
         if (--left == 0)
             return;
-        if (bias && t->is_bias_by_row)
+        if (t->bias == TG_BIAS_ROW)
             bias += rows;
         a += t->a_step;
         d += rows * t->d_row;
@@ -219,7 +172,7 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
  * bodies alone, which leave a third of the code. */
 #define HAS_WHOLE_BODY(rows) (!HAS_NARROW_TILES || (rows) == TILE_ROWS)
 #define RUN_COLUMN(rows, vectors, order, is_whole)                                                 \
-    TILE(tile_column)(t, a, b, c, d, alpha, beta, rows, vectors, order, is_whole)
+    TILE(tile_column)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole)
 #if TILE_VECTORS == 3
 #define WIDEST_TILE(rows, order)                                                                   \
     if (HAS_WHOLE_BODY(rows) && t->cols == 3 * VECTOR_ELEMS) {                                     \
@@ -258,7 +211,7 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
 #define TILE_FUNCTION(rows, order)                                                                 \
     static TARGET void TILE(tile_##rows##_##order)(const tgi_tile *t, const void *a,               \
                                                    const void *b, const void *c, void *d,          \
-                                                   double alpha, double beta)                      \
+                                                   const void *bias, double alpha, double beta)    \
     {                                                                                              \
         CHOOSE_BODY(rows, order);                                                                  \
     }
@@ -342,6 +295,7 @@ static const tgi_tile_set TILE(tile_set) = {
 #undef NARROW_UNROLL
 #undef AHEAD_LINE
 #undef AHEAD_LINES
+#undef HAS_PREFETCH
 #undef A_POINTERS
 #undef A_ROW
 #undef RUN_COLUMN

@@ -33,10 +33,10 @@ static tg_status open_cuda(tgi_machine *machine, int ordinal)
     return status;
 }
 
-/* The copies of operands that any plan may need. */
+/* The image with the kernels that repack operands, which any plan may need. */
 #define REPACK_IMAGE "repack"
 
-/* Proposes a row whose code the build has for this chip. A build may have images for few chips. */
+/* Proposes a row if the build has its code for this chip. A build may have images for few chips. */
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
@@ -55,8 +55,8 @@ static void close_cuda(tgi_machine *machine)
     tgi_cuda_close_device(machine->device);
 }
 
-/* The prepared launch of a plan without products. D is the epilogue of zero sums, and A and B are
- * not read. */
+/* scale_prepared is the prepared launch of a plan without products. D is the epilogue of zero sums,
+ * and A and B are not read. */
 typedef struct scale_prepared {
     tgi_gemm_args args;
     tgi_cuda_kernel scale;
@@ -101,8 +101,8 @@ static tg_status launch_scale(const tgi_cuda_queue *queue, const tgi_call *call,
 
 static const tgi_cuda_launcher scale_launcher = {count_scale_bytes, prepare_scale, launch_scale};
 
-/* A prepared plan: its launcher, a record and the launcher's own block. A plan in bands of rows has
- * a second block behind it, for the last band. */
+/* cuda_prepared is a prepared plan: its launcher, a record and the launcher's own block. A plan in
+ * bands of rows has a second block behind it, for the last band. */
 typedef struct cuda_prepared {
     const tgi_cuda_launcher *launcher;
     int64_t band_rows, block_bytes; /* 0: one band of all rows */
@@ -122,7 +122,7 @@ static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *pr
            (proposal->band_rows ? 2 * tgi_round_up(bytes, TGI_CACHE_LINE_BYTES) : bytes);
 }
 
-/* Launches one band of rows after the other. They share the workspace. */
+/* Launches the bands of rows one after another, in the same workspace. */
 static tg_status launch_bands(const tgi_cuda_queue *queue, const tgi_call *call,
                               cuda_prepared *prepared)
 {

@@ -1,12 +1,12 @@
 /*
- * A product in panels, whose operands come from the processor's memory while panels before are
- * multiplied and others go back. Three streams do this: copies in, the caller's, copies out. Events
- * order them.
+ * Multiplies operands in the processor's memory in panels. While some panels are multiplied, the
+ * operands of later ones are copied in and earlier results are copied out. Each of these has a
+ * stream, that of the products being the caller's, and events order them.
  *
  * An operand has slots on the device. A panel of it stays in its slot until the panels of the other
- * operand have passed it, as tg_panels says, and the slots are refilled in turn. Two numbers run
- * through the panels: the operands of all below `loaded` are on their way in, and the products of
- * all below `launched` are in the stream. Loading runs ahead as far as slots allow.
+ * operand have passed it, as tg_panels says, and slots are refilled in turn. Two numbers run
+ * through the panels: operands of all panels below `loaded` are on their way in, and products of
+ * all panels below `launched` are in the stream. Loading runs ahead as far as slots allow.
  */
 #include "cuda/host_product.h"
 
@@ -22,18 +22,18 @@
 #include "plan/panel_choice.h"
 
 #define SLOT_ALIGNMENT 256
-/* A place for one panel of an operand, with two events. */
+/* A panel_slot is a place on the device for one panel of an operand, with two events. */
 typedef struct panel_slot {
-    tgi_operand_lines lines; /* the slot has a copy of these; zeros: of nothing */
+    tgi_operand_lines lines; /* lines that the slot holds; zeros: none */
     char *memory;
-    void *ready;    /* the copy, or for D the product, is complete */
-    void *released; /* the last product with it has ended; for D: is about to start */
-    int64_t last;   /* number of the last panel that it is loaded for */
+    void *ready;    /* event: the copy, or for D the product, is complete */
+    void *released; /* event: its last product has ended; for D: starts */
+    int64_t last;   /* last panel that it is loaded for */
 } panel_slot;
 
 typedef struct operand_slots {
     panel_slot *slots;
-    int64_t count, next; /* `next` is filled next */
+    int64_t count, next; /* number of slots, and the slot that is filled next */
 } operand_slots;
 
 typedef struct host_product {
@@ -43,9 +43,9 @@ typedef struct host_product {
     const tgi_driver *driver;
     void *stream;
     int64_t loaded, launched;
-    tg_status status; /* the library's; errors of the driver are in `copies` */
+    tg_status status; /* status of the library; `copies` has errors of the driver */
     tgi_cuda_panel_copies copies;
-    void *memory; /* all slots lie in it */
+    void *memory; /* device memory of all slots */
     panel_slot *slots;
     int64_t slot_count;
     operand_slots operands[TGI_OPERAND_COUNT];
@@ -63,7 +63,7 @@ static int is_well(const host_product *product)
     return !product->status && !product->copies.error;
 }
 
-/* Returns the slot with these lines of an operand, or NULL. */
+/* Returns the slot that holds these lines of an operand, or NULL. */
 static panel_slot *find_slot(const operand_slots *operand, const tgi_operand_lines *lines)
 {
     for (int64_t i = 0; i < operand->count; i++) {
@@ -73,7 +73,7 @@ static panel_slot *find_slot(const operand_slots *operand, const tgi_operand_lin
     return NULL;
 }
 
-/* Puts an operand of panel `loaded` on its way in, unless it is there. The slot that it takes is
+/* Starts to copy an operand of panel `loaded` in, unless a slot holds it. The slot that it takes is
  * free once the products that use it are in the stream. */
 static void load_operand(host_product *product, const tg_problem *panel, int id)
 {
@@ -98,7 +98,8 @@ static void load_operand(host_product *product, const tg_problem *panel, int id)
     note(product, product->driver->record_event(slot->ready, stream));
 }
 
-/* Adds the time of the product whose D was in the slot and is back, if there was one. */
+/* Adds the time of the product whose D was in the slot and has been copied out, if there was
+ * one. */
 static void add_time(host_product *product, panel_slot *d)
 {
     float elapsed_ms = 0;
@@ -125,7 +126,7 @@ static tg_status execute(host_product *product, const tg_problem *on_device, con
     return status;
 }
 
-/* Returns the slot of D for panel `launched`. The panel that it had is back. */
+/* Returns the slot of D for panel `launched`. The slot's previous panel has been copied out. */
 static panel_slot *take_d(host_product *product, const tg_problem *panel)
 {
     const operand_slots *d = &product->operands[TGI_OPERAND_d];
@@ -135,7 +136,7 @@ static panel_slot *take_d(host_product *product, const tg_problem *panel)
     return slot;
 }
 
-/* Puts the product of panel `launched` into the stream, and D behind it. */
+/* Puts the product of panel `launched` into the stream, and the copy of D behind it. */
 static void launch(host_product *product, const tg_problem *panel)
 {
     const unsigned used = tgi_operands_find_used(panel);
@@ -216,7 +217,7 @@ static void count_slots(host_product *product, unsigned used)
     }
 }
 
-/* Gives the slots their memory, by the sizes of the first panel, which is as large as any. */
+/* Allocates the slots, by the sizes of the first panel, which is as large as any. */
 static tg_status make_slots(host_product *product, const tg_problem *panel)
 {
     int64_t bytes[TGI_OPERAND_COUNT], total_bytes = 0;
@@ -245,8 +246,8 @@ static tg_status make_slots(host_product *product, const tg_problem *panel)
     return status;
 }
 
-/* Returns the limit of the panels that tg_multiply has: a part of what is free, since workspaces
- * come on top, or what the context allows. */
+/* Returns the limit in bytes of tg_multiply's panels: what the context allows or, if it names no
+ * limit, a part of the free memory, because workspaces need memory too. */
 static int64_t find_limit(host_product *product)
 {
     const int64_t allowed = product->machine->workspace_limit_bytes;
@@ -275,7 +276,7 @@ static tg_status choose_panels(host_product *product, int64_t memory_bytes)
                            (long long)panels->col_count, (long long)problem->d.col_count);
 }
 
-/* Opens what the panels need, and runs them. */
+/* Opens what the panels need, and multiplies them. */
 static tg_status multiply(host_product *product, int64_t memory_bytes)
 {
     tg_problem panel;
@@ -289,7 +290,7 @@ static tg_status multiply(host_product *product, int64_t memory_bytes)
         status = make_slots(product, &panel);
     if (status)
         return status;
-    /* The work of the stream may write operands, which the processor and other streams read. */
+    /* The stream's earlier work may write operands, which the processor and other streams read. */
     note(product, product->driver->wait_for_stream(product->stream));
     run_panels(product);
     return !product->status && product->copies.error
@@ -298,7 +299,7 @@ static tg_status multiply(host_product *product, int64_t memory_bytes)
                : product->status;
 }
 
-/* Frees what `multiply` opened. After a failure work may be under way, which is waited for. */
+/* Frees what `multiply` opened. After a failure it first waits for work that is under way. */
 static void close_product(host_product *product, int is_idle)
 {
     const tgi_driver *driver = product->driver;

@@ -1,4 +1,4 @@
-/* Products of matrices in the processor's memory, which may be larger than the device's. */
+/* Multiplies matrices in the processor's memory, which may be larger than the device's memory. */
 #ifndef TGI_CUDA_HOST_PRODUCT_H
 #define TGI_CUDA_HOST_PRODUCT_H
 

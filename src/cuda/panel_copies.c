@@ -5,11 +5,12 @@
 #include "core/status.h"
 #include "cuda/runtime/device_memory.h"
 
-/* Pinned blocks, and their events, on the way in; the others are on the way out. */
+/* The first IN_COUNT pinned blocks, with their events, serve copies in; the others serve copies
+ * out. */
 #define IN_COUNT (tgi_cuda_stage_count / 2)
 #define OUT_COUNT (tgi_cuda_stage_count - IN_COUNT)
 
-/* A part of memory that needs no pinned block: between two parts the bus rests. */
+/* The bytes of one copy that needs no pinned block. The bus is idle between two copies. */
 #define DIRECT_PART_BYTES ((int64_t)32 << 20)
 
 tg_status tgi_cuda_open_copies(const tgi_machine *machine, tgi_cuda_attend *attend, void *state,
@@ -71,8 +72,8 @@ static int is_direct(const tgi_cuda_panel_copies *copies, const tgi_operand_line
            tgi_cuda_find_memory(copies->machine, last) == TGI_MEMORY_PINNED;
 }
 
-/* Returns the bytes of a part of an operand, of which the last one may have fewer: what fills a
- * pinned block, or whole lines where copies need none. */
+/* Returns the bytes of a part of an operand: as many as fill a pinned block or, for direct copies,
+ * whole lines. The last part may be smaller. */
 static int64_t get_part_bytes(const tgi_operand_lines *lines, int is_direct)
 {
     const int64_t line_bytes = get_line_bytes(lines);
@@ -84,8 +85,8 @@ static int64_t get_part_bytes(const tgi_operand_lines *lines, int is_direct)
                                           : DIRECT_PART_BYTES / line_bytes * line_bytes;
 }
 
-/* Copies a part between pinned memory, the block or the operand itself if there is none, and the
- * panel at `memory` on the device. */
+/* Copies a part between pinned memory and the panel at `memory` on the device. The pinned memory is
+ * the block or, if there is none, the operand itself. */
 static int copy_part(const tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines,
                      int64_t offset, int64_t bytes, char *block, char *memory, int is_in)
 {
@@ -112,7 +113,7 @@ static int copy_part(const tgi_cuda_panel_copies *copies, const tgi_operand_line
                  : driver->copy_from_device(host, on_device, (size_t)bytes, stream);
 }
 
-/* Returns the bytes of the next part, and moves the place behind it. */
+/* Returns the bytes of the part at the place, and moves the place to the next part. */
 static int64_t advance(const tgi_cuda_panel_copies *copies, tgi_cuda_out_place *place)
 {
     const tgi_cuda_panel_out *out = &copies->out[place->panel % tgi_cuda_out_count];
@@ -129,7 +130,7 @@ static int64_t advance(const tgi_cuda_panel_copies *copies, tgi_cuda_out_place *
     return bytes;
 }
 
-/* Puts the next part on its way out, if there is one and a pinned block is free. */
+/* Starts to copy the next part out, if there is one and a pinned block is free. */
 static int issue_out(tgi_cuda_panel_copies *copies)
 {
     const tgi_driver *driver = copies->driver;
@@ -148,7 +149,8 @@ static int issue_out(tgi_cuda_panel_copies *copies)
     return tgi_cuda_note_error(copies, error);
 }
 
-/* Finishes the first part that is on its way out, if it has come or is_waiting. */
+/* Finishes the copy out of the earliest part under way, if the part has arrived or is_waiting is
+ * 1. */
 static int finish_out(tgi_cuda_panel_copies *copies, int is_waiting)
 {
     const tgi_driver *driver = copies->driver;
@@ -168,7 +170,7 @@ static int finish_out(tgi_cuda_panel_copies *copies, int is_waiting)
     return 1;
 }
 
-/* Brings on what goes out, without waiting. Returns 0 if nothing could be done. */
+/* Continues copies out without waiting. Returns 0 if nothing could be done. */
 static int serve_out(tgi_cuda_panel_copies *copies)
 {
     const int is_issued = issue_out(copies);
@@ -183,7 +185,7 @@ void tgi_cuda_copy_panel_out(tgi_cuda_panel_copies *copies, const tgi_operand_li
     serve_out(copies);
 }
 
-/* Does as serve_out, and brings on the caller's work. */
+/* Does as serve_out, and continues the caller's work. */
 static int serve(tgi_cuda_panel_copies *copies)
 {
     const int is_served = serve_out(copies);
@@ -196,8 +198,8 @@ void tgi_cuda_bring_on(tgi_cuda_panel_copies *copies)
         finish_out(copies, 1);
 }
 
-/* Puts a part on its way in, when the pinned block that it takes has gone. If is_own it goes from
- * the operand's own memory. */
+/* Starts to copy a part in, once the pinned block that it takes is free. If is_own is 1, the part
+ * is copied from the operand's own memory. */
 static int issue_in(tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines, int64_t offset,
                     int64_t bytes, int is_own, char *memory)
 {

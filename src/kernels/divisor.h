@@ -1,13 +1,13 @@
 /*
- * Division by a number that the host knows. A product and a shift replace an integer division,
- * which takes a kernel forty instructions that wait for one another.
+ * Divides by a number that the host knows. A product and a shift replace an integer division, which
+ * takes a kernel forty instructions that wait for one another.
  */
 #ifndef TGI_DIVISOR_H
 #define TGI_DIVISOR_H
 
 #include "core/dtype.h" /* TGI_INLINE */
 
-/* A divisor. n / value == n * factor >> shift for 0 <= n < 2^31, with a product of 64 bits. */
+/* A divisor makes n / value == n * factor >> shift for 0 <= n < 2^31, with a product of 64 bits. */
 typedef struct tgi_divisor {
     int32_t value;
     uint32_t factor; /* 2^shift / value, the next integer above */

@@ -1,6 +1,6 @@
 /*
- * The argument of a production kernel on a GPU: the canonical problem, device pointers and what the
- * launch chose. The host (C11) fills it, the kernel (CUDA) reads it from constant memory.
+ * Declares the argument of a production kernel on a GPU: the canonical problem, device pointers and
+ * choices of the launch. The host (C11) fills it, the kernel (CUDA) reads it from constant memory.
  */
 #ifndef TGI_GEMM_ARGS_H
 #define TGI_GEMM_ARGS_H
@@ -14,32 +14,32 @@
 
 typedef struct tgi_gemm_args {
     tgi_problem problem; /* batch_count >= 1, k >= 1; any strides, in elements */
-    /* A pointer to each operand, a, b, ...; NULL for an operand that is not read. */
+    /* A pointer to each operand, a, b, ...; NULL if the operand is not read. */
 #define TGI_OPERAND(name, title, form, role, ...) TGI_POINTER_##form##_##role(name);
 #include "core/operands.def"
 #undef TGI_OPERAND
-    /* Sums of split-K parts, of the accumulator's type: part s of batch entry p holds m x n sums,
-     * row-major without gaps, from element (p * k_part_count + s) * m * n. Unused where
+    /* Sums of split-K parts, in the accumulator's type. Part s of batch entry p has m x n sums,
+     * row-major without gaps, from element (p * k_part_count + s) * m * n on. Unused if
      * k_part_count is 1. */
     void *workspace;
 
     /* Part s sums over k from s * k_part_elems to min(k, (s + 1) * k_part_elems) - 1. The kernel of
-     * parts.cu adds the parts in order and applies the epilogue. Family wgmma splits some tiles
-     * alone, and keeps their sums otherwise (wgmma/partial_tiles.cuh). */
+     * parts.cu adds the parts in order and applies the epilogue. Family wgmma splits only some
+     * tiles, and stores their sums in another order (wgmma/partial_tiles.cuh). */
     int64_t k_part_elems;
     int32_t k_part_count;
 
-    /* Elements of one access to A, B and D: 1, or those of 16 bytes where pointers and strides
-     * allow it. a_along_k, b_along_k: 1 if the shorter stride runs along k, not along m or n. */
+    /* Elements of one access to A, B and D: 1, or those of 16 bytes if pointers and strides allow
+     * it. a_along_k, b_along_k: 1 if the shorter stride runs along k, not along m or n. */
     int32_t a_vector_elems, b_vector_elems, d_vector_elems;
     int32_t a_along_k, b_along_k;
 
-    /* Columns of D that each tile of family rank has, at most the kernel's; for narrow types. */
+    /* Columns of D of each tile of family rank, for narrow types; at most the kernel's. */
     int32_t tile_cols;
 
     /* 1: D is the converted sum, because alpha is 1, beta 0 and the epilogue has no other step. */
     int32_t is_sum_alone;
-    /* 1: D also has the accumulator's type, so that it is the sum without a conversion. */
+    /* 1: D also has the accumulator's type, so that it is the sum without conversion. */
     int32_t is_plain;
     /* Tiles are numbered down columns of this many tile rows, so that blocks that run together
      * share operands in L2. */

@@ -1,6 +1,6 @@
 /*
- * Instances of a device source from its rows of kernels.def. A source vector.cu, which is image
- * vector, defines what a row becomes:
+ * Makes the kernels of a device source from its rows of kernels.def. A source vector.cu, which is
+ * image vector, defines the kernel of a row:
  *
  *     #define TGI_IMAGE_vector TGI_CHOSEN
  *     #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,

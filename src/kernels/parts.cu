@@ -1,5 +1,5 @@
 /*
- * Ends a split-K product: adds the parts, always in the same order, and stores D. A block has
+ * Adds the parts of a split-K product, always in the same order, and stores D. A block has
  * threadIdx.x along D, 16 bytes each, and threadIdx.y across the parts. Row y sums parts y, y +
  * blockDim.y and so on, and the rows' sums are added in order.
  */
@@ -13,7 +13,7 @@ static __device__ __forceinline__ void add_vector(tgi_vector<T> &sum, const tgi_
         sum.element[i] += more.element[i];
 }
 
-/* Returns the sum of the thread's parts of the elements from `first` on; parts are `total`
+/* Returns the sum of the thread's parts of the elements from `first` on. Parts are `total` elements
  * apart. */
 template <typename T>
 static __device__ __forceinline__ tgi_vector<T> sum_parts(const T *source, int64_t first,
@@ -37,8 +37,8 @@ static __device__ __forceinline__ tgi_vector<T> sum_parts(const T *source, int64
     return sum;
 }
 
-/* The places of Count elements of D that follow one another row by row, the first of them at
- * column `col` of col_count. D has `left` elements from it on. */
+/* The places of Count elements of D that follow one another row by row. The first one is at column
+ * `col` of col_count, and D has `left` elements from it on. */
 template <int Count> struct row_places {
     int64_t cols[Count];
     int rows[Count], count;

@@ -1,8 +1,8 @@
-/* Measures the peak of the FMA units by eight chains of multiply-adds a thread, on registers
+/* Measures the peak rate of the FMA units by eight chains of multiply-adds a thread, on registers
  * alone. */
 
-/* The kernel writes `sums` only if a sum is NaN, which never happens. So the compiler keeps the
- * loop, and the measurement has no memory access. */
+/* The kernel writes `sums` only if a sum is NaN, which never happens. The compiler therefore keeps
+ * the loop, and the measurement has no memory access. */
 #define TGI_PEAK(name, type, fused)                                                                \
     extern "C" __global__ void name(type *sums, int iteration_count)                               \
     {                                                                                              \

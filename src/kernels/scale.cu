@@ -15,7 +15,7 @@ static __device__ __forceinline__ int64_t tgi_find_carry(int64_t at, int64_t siz
     return static_cast<unsigned>(at) / static_cast<unsigned>(size);
 }
 
-/* The places of a thread's elements of a chunk: element i lies lines[i] lines and steps[i] elements
+/* The places of a thread's elements of a chunk. Element i lies lines[i] lines and steps[i] elements
  * within a line from the chunk's first one. */
 struct tgi_scale_places {
     int64_t lines[TGI_SCALE_ELEMENTS], steps[TGI_SCALE_ELEMENTS], left;

@@ -1,4 +1,4 @@
-/* The sizes of the kernel that computes D without products (scale.cu). */
+/* Declares the sizes of the kernel that computes D without products (scale.cu). */
 #ifndef TGI_SCALE_H
 #define TGI_SCALE_H
 

@@ -1,4 +1,4 @@
-/* A tensor map, CUtensorMap of the driver, as the host encodes it and TMA reads it. */
+/* Declares the tensor map, the driver's CUtensorMap, which the host encodes and TMA reads. */
 #ifndef TGI_TMA_MAP_H
 #define TGI_TMA_MAP_H
 

@@ -13,7 +13,7 @@
 /* Results of exp2 in a cycle of a multiprocessor: CUDA C++ Programming Guide, "Throughput of Native
  * Arithmetic Instructions". */
 #define EXPONENTIALS_PER_CYCLE 16.0
-#define SCORE_READS 3.0 /* passes of rung 1 over the scores */
+#define SCORE_READS 3.0 /* rung 1 goes this many times over the scores */
 #define SCORE_WRITES 2.0
 
 static int find_registers(const tgi_attention_rung *rung, int capability)
@@ -40,8 +40,8 @@ static double find_peak_rate(const tgi_gpu *gpu, const tgi_attention_rung *rung)
                : arch->bf16_mma * gpu->mma_share;
 }
 
-/* Returns the cycles of one multiprocessor for what all blocks compute. Instructions that are not
- * products take a lane each. */
+/* Returns the cycles of one multiprocessor for the arithmetic of all blocks. An instruction other
+ * than a multiply-add takes one lane. */
 static double count_multiply_cycles(const tgi_gpu *gpu, const tgi_attention_rung *rung,
                                     const tg_traffic *t, double exponential_count)
 {
@@ -56,8 +56,8 @@ static double count_multiply_cycles(const tgi_gpu *gpu, const tgi_attention_rung
     return products / rate + ((double)t->issued_flops - 2.0 * products) / lanes + exponentials;
 }
 
-/* Fills what DRAM moves: each operand once, and the scores of rung 1, of which the L2 keeps those
- * of the blocks that run until they are read, if it has room. */
+/* Fills the DRAM traffic: each operand once, plus the scores of rung 1. L2 keeps the scores of
+ * running blocks until they are read, if it has room. */
 static void count_dram(const tgi_gpu *gpu, const tgi_attention_rung *rung, const tg_attention *a,
                        tg_prediction *p)
 {
@@ -76,7 +76,7 @@ static void count_dram(const tgi_gpu *gpu, const tgi_attention_rung *rung, const
     }
 }
 
-/* Fills the parts of the time. Those of a multiprocessor add up, as in the ladder. */
+/* Fills the parts of the time. The parts of a multiprocessor add up, as in the ladder. */
 static void find_times(const tgi_gpu *gpu, const tgi_attention_rung *rung,
                        const tgi_attention_sizes *sizes, const tg_traffic *t, tg_prediction *p)
 {

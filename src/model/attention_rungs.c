@@ -1,4 +1,4 @@
-/* The table of the rungs of attention, and what they take. */
+/* The table of the rungs of attention, and the attentions that they accept. */
 #include "model/attention_rungs.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ typedef long long ll; /* printf needs it */
 
 /* Counts stay below 2^63: the largest is 8 operations for each product of whole tiles. */
 #define PRODUCTS_MAX 1e18
-/* A row past an edge, by less than a tile, and an index inside must both be an int. */
+/* A row less than a tile past an edge, and every index inside, must be an int. */
 #define ELEMS_MAX (INT32_MAX - 1024)
 
 #define LIST(...)                                                                                  \
@@ -58,7 +58,7 @@ tgi_attention_sizes tgi_model_attention_sizes(const tg_attention *a)
                                                                             : a->n - a->m};
 }
 
-/* Returns 1 if the attention is the plain one on tensors without gaps, causal or not. */
+/* Returns 1 for a plain attention, causal or not, on tensors without gaps. */
 static int is_plain(const tg_attention *a)
 {
     tg_attention plain;
@@ -132,7 +132,7 @@ tg_status tgi_model_attention_choose(const char *name, const tg_attention *atten
         const int is_family = strcmp(rung->family_name, name) == 0;
         if (!is_family && strcmp(rung->name, name) != 0)
             continue;
-        /* The last row of a family and type stands for heads that are too large for all. */
+        /* If a head is too large for all rows of a family and type, the last row is refused. */
         if (!named || (named->type != attention->type && rung->type == attention->type) ||
             (named->type == rung->type && named->head_size < attention->head_size))
             named = rung;

@@ -23,7 +23,7 @@ typedef struct tgi_attention_rung {
     tgi_isa isa;
     tg_type type;
     int query_count; /* queries of a block */
-    int head_size;   /* the largest that it takes */
+    int head_size;   /* the largest head that the rung takes */
     int threads_x, threads_y;
     int registers[4]; /* registers of a thread on sm_75, sm_80, sm_86, sm_90 */
 } tgi_attention_rung;
@@ -40,9 +40,9 @@ typedef struct tgi_attention_sizes {
 
 tgi_attention_sizes tgi_model_attention_sizes(const tg_attention *attention);
 
-/* Finds the rung by its name, or the first of a family ("attention_tiled") that has the attention's
- * type and takes its head. Errors: UNKNOWN_NAME; UNSUPPORTED, also where the rung does not take the
- * attention. */
+/* Finds a rung by its name, or the first rung of a family ("attention_tiled") that has the
+ * attention's type and takes its head. Errors: UNKNOWN_NAME; UNSUPPORTED, also if the rung does not
+ * take the attention. */
 tg_status tgi_model_attention_choose(const char *name, const tg_attention *attention,
                                      const tgi_attention_rung **chosen);
 

@@ -12,7 +12,7 @@
 #define SECTOR_ELEMS 8 /* FP32 */
 #define LINE_BYTES 128
 #define UNIT_ELEMS 8  /* 16-bit elements of 16 bytes */
-#define UNIT_TURNS 4  /* a warp's access of such units takes so many */
+#define UNIT_TURNS 4  /* turns of a warp's access to such units */
 #define MMA_ROWS 8    /* rows of D that a warp stores together */
 #define MMA_FLOPS 128 /* operations of a lane in mma.m16n8k16 */
 
@@ -27,7 +27,7 @@ static int64_t clamp(int64_t value, int64_t most)
     return value < 0 ? 0 : value < most ? value : most;
 }
 
-/* Counts the steps of one head. A block goes on to the last key that one of its queries sees. */
+/* Counts the steps of one head. A block ends with the last key that one of its queries sees. */
 static key_steps count_steps(const tgi_attention_rung *rung, const tgi_attention_sizes *s,
                              int rows_per_request)
 {
@@ -45,10 +45,10 @@ static key_steps count_steps(const tgi_attention_rung *rung, const tgi_attention
     return all;
 }
 
-/* Returns the query-key pairs of one head that the mask lets through. */
+/* Returns the query-key pairs of one head that the mask leaves visible. */
 static int64_t count_seen(const tgi_attention_sizes *s)
 {
-    /* Queries below `first` see none, from `full` on all keys. */
+    /* Queries below `first` see no key, queries from `full` on see all keys. */
     const int64_t first = clamp(-s->shift, s->m), full = clamp(s->n - s->shift, s->m);
     const int64_t part = full > first ? full - first : 0;
     return part * (first + s->shift) + part * (part + 1) / 2 + (s->m - full) * s->n;
@@ -69,8 +69,8 @@ static int64_t count_score_sectors(const tgi_attention_sizes *s)
     return sectors;
 }
 
-/* A warp has a row of scores. Every lane reads a row of K for itself, and all of them one element
- * of Q or one weight together. The first lane alone turns scores into weights. */
+/* A warp has a row of scores. Each lane reads its own row of K, and all lanes read one element of Q
+ * or one weight. Only the first lane converts scores to weights. */
 static void count_naive(const tgi_attention_sizes *s, tg_traffic *t)
 {
     const int64_t rows = s->head_count * s->m, pairs = rows * s->n, size = s->head_size;

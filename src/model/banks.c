@@ -1,11 +1,11 @@
 /*
- * Turns of shared memory. It has 32 banks, each a word of 4 bytes wide; word w lies in bank w mod
- * 32. A turn serves one word of each bank, to any number of lanes. Accesses of 4 bytes or less
- * are served for the whole warp, of 8 bytes for each half, of 16 for each quarter; two
- * neighbouring parts are served together where the lanes of each pair (i, i ^ 1), or of each pair
- * (i, i ^ 2), ask for the same and this takes fewer turns.
- * The pairs are inferred from counts of 16-byte reads on an H200, and assumed for 8 bytes. They
- * change no count of the ladder but the turns that are no conflicts.
+ * This file counts turns of shared memory. Shared memory has 32 banks of one 4-byte word; word w
+ * lies in bank w mod 32. A turn serves one word of each bank, to any number of lanes. A turn serves
+ * accesses of up to 4 bytes for a warp, of 8 bytes for half a warp, of 16 bytes for a quarter. Two
+ * neighbouring parts share a turn if the lanes of each pair (i, i ^ 1), or of each pair (i, i ^ 2),
+ * read the same address and this takes fewer turns. The rule for pairs is inferred from counts of
+ * 16-byte reads on an H200, and assumed for 8 bytes. In the ladder it changes only turns that are
+ * no conflicts.
  */
 #include "model/banks.h"
 
@@ -13,11 +13,11 @@
 
 enum { BANK_COUNT = 32, WORD_COUNT_MAX = 2 * TGI_WARP_THREADS };
 
-/* Returns the turns that lanes first .. first + count - 1 take together. */
+/* Returns the turns of lanes first .. first + count - 1 together. */
 static int count_turns(const uintptr_t *addresses, uint32_t mask, int first, int count, int words)
 {
-    /* Distinct words. Those of a bank are a chain: `last` is the bank's newest, `before` leads from
-     * a word to the one before it, and -1 ends the chain. */
+    /* The distinct words. The words of a bank form a chain: `last` is the bank's newest word,
+     * `before` is the previous word of a word, and -1 ends the chain. */
     uintptr_t seen[WORD_COUNT_MAX];
     signed char before[WORD_COUNT_MAX], last[BANK_COUNT];
     int used[BANK_COUNT] = {0};
@@ -43,7 +43,7 @@ static int count_turns(const uintptr_t *addresses, uint32_t mask, int first, int
     return turns;
 }
 
-/* Returns 1 if both active lanes of every pair (i, i ^ distance) ask for the same. */
+/* Returns 1 if the active lanes of every pair (i, i ^ distance) read the same address. */
 static int are_pairs_alike(const uintptr_t *addresses, uint32_t mask, int first, int count,
                            int distance)
 {

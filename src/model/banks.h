@@ -1,4 +1,4 @@
-/* Turns of shared memory that the requests of a warp take. */
+/* Turns of shared memory for the requests of a warp. */
 #ifndef TGI_BANKS_H
 #define TGI_BANKS_H
 
@@ -8,12 +8,12 @@
 
 #define TGI_WARP_THREADS 32
 
-/* The parts in which a request is served, at most 4, and how many they are. Addresses are in bytes;
- * bit i of the mask: lane i takes part. */
+/* Fills the parts in which a request is served, at most 4, and returns their number. Addresses are
+ * in bytes; bit i of the mask means that lane i takes part. */
 int tgi_model_split_request(const uintptr_t addresses[TGI_WARP_THREADS], uint32_t mask,
                             int size_bytes, tg_bank_part *parts);
 
-/* Turns that a request takes, and those beyond the least it can. */
+/* The turns of a request, and the turns beyond the fewest that it needs. */
 typedef struct tgi_turns {
     int count, conflict_count;
 } tgi_turns;

@@ -75,7 +75,7 @@ tg_status tg_find_chip(const char *name, tg_chip *chip)
                            names);
 }
 
-/* Returns the share of the architecture's tensor-core rates that the chip's published rate is. */
+/* Returns the chip's published tensor-core rate over the rate of its architecture. */
 static double find_mma_share(const tg_chip *chip)
 {
     const double most =
@@ -112,8 +112,8 @@ tgi_machine tgi_chips_make_machine(const tg_chip *chip)
     return machine;
 }
 
-/* Every figure has a range. Within them no count of the model overflows, and every predicted time
- * is finite. */
+/* The ranges of the figures. Within these ranges no count of the model overflows, and every
+ * predicted time is finite. */
 tg_status tgi_chips_check(const tg_chip *chip)
 {
     if (!chip)

@@ -1,4 +1,4 @@
-/* Predicts family small without stages, whose threads read their elements where they lie. */
+/* Predicts family small without stages, whose threads read operands from global memory. */
 #include <math.h>
 
 #include "model/figures.h"
@@ -9,7 +9,7 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const int is_across = work->access != TGI_ACCESS_VECTORS;
     const double element_s = tgi_epilogue_is_sum_alone(&p->epilogue) ? 0.0 : f->element_s[0];
-    /* The loads of some steps wait together. A single step takes no loop. */
+    /* The loads of several steps wait together. A single step needs no loop. */
     const double waits = work->block_k > 1.0 ? ceil(work->block_k / work->copy_k) : 0.0;
     const double elem_bytes = (double)tgi_type_bytes(p->type);
     const double words = fmax(1.0, elem_bytes / 4.0);

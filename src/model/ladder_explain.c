@@ -154,7 +154,7 @@ static void predict(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64
     prediction->predicted_s = time.total_s;
     prediction->peak_share =
         (double)traffic->useful_flops / time.total_s / prediction->peak_flop_per_s;
-    /* A chain hides behind other blocks unless it is longer than all that they do. */
+    /* Other blocks hide a chain unless it is longer than all of their work. */
     const double busy_s = time.l1_s + time.shared_s + time.multiply_s;
     const double chain_s = time.chain_s > busy_s ? time.chain_s : 0.0;
     const struct {

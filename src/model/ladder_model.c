@@ -6,14 +6,14 @@
 #include "model/figures.h"
 #include "model/occupancy.h"
 
-/* A coordinate past an edge, by less than a tile, and an index inside must both be an int. */
+/* A coordinate less than a tile past an edge, and every index inside, must be an int. */
 #define ELEMS_MAX (INT32_MAX - 1024)
 /* L1 keeps SET_LINES of the lines that lie a multiple of SET_PERIOD_BYTES apart. */
 #define SET_PERIOD_BYTES 32768
 #define SET_LINES 64
 /* The part of a warp in rung 12 (kernels/ladder/l12_warp_mma.cu). */
 enum { WARP_ROWS = 32, WARP_COLS = 64 };
-#define VECTOR_RUNG 9 /* the first rung that moves 16 bytes a thread */
+#define VECTOR_RUNG 9 /* the first rung whose threads move 16 bytes at once */
 #define LINE_BYTES 128
 #define TMA_ELEMS 8        /* 16-bit elements of 16 bytes */
 #define SWIZZLE_BYTES 1024 /* tiles of TMA, and the barriers behind them, lie at multiples */
@@ -70,11 +70,12 @@ static double count_turns(const tgi_kernel *kernel, int warp_threads, double sto
         const double column = fmax(count_bank_turns(lanes_x, 32, depth + 1), least);
         return depth * (a_turns + column) + least + column;
     }
-    return depth * (a_turns * kernel->thread_rows + least) + stores; /* B's element: a turn */
+    return depth * (a_turns * kernel->thread_rows + least) + stores; /* B: one turn an element */
 }
 
-/* Returns the cost on a multiprocessor with that many load/store units. A request of a word each
- * keeps them busy for `least` cycles, one of 16 bytes each for no longer than its turns. */
+/* Returns the cost on a multiprocessor with that many load/store units. A request of one word in
+ * each thread keeps them busy for `least` cycles. A request of 16 bytes in each thread takes no
+ * longer than its turns. */
 static tgi_ladder_step count_step(const tgi_kernel *kernel, int lanes)
 {
     const int tile = kernel->tile_rows, depth = kernel->tile_depth;
@@ -104,7 +105,7 @@ static tgi_ladder_step count_step(const tgi_kernel *kernel, int lanes)
     case TGI_FAMILY_cuda_vector: /* a float4 of A takes 2 turns, of B 4 */
         step.turn_count = depth * (0.5 * rows + cols) + stores;
         break;
-    case TGI_FAMILY_cuda_buffered: /* copies write, not instructions */
+    case TGI_FAMILY_cuda_buffered: /* copies write to shared memory, not store instructions */
         step.turn_count = depth * (0.5 * rows + cols);
         break;
     case TGI_FAMILY_cuda_warp_tile: /* a float4 takes 2 turns */
@@ -149,7 +150,7 @@ int tgi_model_ladder_registers(const tgi_kernel *kernel, int capability)
 #undef TGI_LADDER_REGISTERS
     };
     int found = 0;
-    /* A tile that is not compiled is given the figure of the largest smaller one. */
+    /* A tile that is not compiled takes the registers of the largest smaller tile. */
     for (int i = 0; i < (int)(sizeof rows / sizeof rows[0]); i++) {
         if (rows[i].family != kernel->family)
             continue;
@@ -179,8 +180,8 @@ static int count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel)
 }
 
 /* Returns the blocks of a multiprocessor that stay at the same k, so that one block's reads serve
- * the others. Blocks of rungs 7 and 9 wait for each load, and one that is ahead waits longer, so
- * they keep step. */
+ * the others. Blocks of rungs 7 and 9 wait for each load, and a block that is ahead waits longer.
+ * These blocks therefore keep step. */
 static int count_in_step(const tgi_kernel *kernel, int resident_count)
 {
     return kernel->family == TGI_FAMILY_cuda_register_column ||
@@ -211,7 +212,8 @@ double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *ke
     const double b_bytes = elem_bytes * (double)k * (double)n;
     const double rows = (double)tgi_divide_up(m, kernel->tile_rows),
                  cols = (double)tgi_divide_up(n, kernel->tile_cols);
-    /* Blocks start along x. Those that run together span whole bands along x, or a part of one. */
+    /* Blocks start along x. Blocks that run together span whole bands along x, or a part of one
+     * band. */
     const double grid_x = is_on_side ? rows : cols, grid_y = is_on_side ? cols : rows;
     if (grid_x < 1.0 || grid_y < 1.0)
         return 0.0;
@@ -226,8 +228,8 @@ double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *ke
         bands = 1;
     const double sweeps = (double)tgi_divide_up((int64_t)grid_y, bands);
     const double band_bytes = along_y_bytes / sweeps;
-    /* The operand along x stays in L2 from band to band, or is read again in each. A band's part of
-     * the other operand stays while its waves run, or is read again in each. */
+    /* The operand along x stays in L2 from band to band, or each band reads it again. A band's part
+     * of the other operand stays while the band's waves run, or each wave reads it again. */
     const double x_count = along_x_bytes + band_bytes <= l2_bytes
                                ? 1.0
                                : sweeps * find_refetch(gpu, kernel, resident_count, k);
@@ -245,7 +247,7 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
     const double block_count =
         (double)tgi_divide_up(m, kernel->tile_rows) * (double)tgi_divide_up(n, kernel->tile_cols);
     const double last_count = block_count - (ceil(block_count / resident) - 1.0) * resident;
-    /* L2 still holds bytes at the end: a share that it writes late, or the stores of the last
+    /* At the end L2 still holds bytes of D: a share that it writes late, or the stores of the last
      * wave. */
     const double unwritten_bytes =
         fmax(f->ladder_dirty_share * (double)gpu->l2_bytes,
@@ -253,15 +255,15 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
     return fmax(d_bytes - unwritten_bytes, 0.0);
 }
 
-/* Returns 1 if copies keep no warp waiting. Without cp.async a copy is a store after a load, for
- * which the thread waits. */
+/* Returns 1 if no warp waits for copies. Without cp.async a copy is a load and a store, and the
+ * thread waits for the load. */
 static int copies_in_background(const tgi_gpu *gpu, const tgi_kernel *kernel)
 {
     return kernel->stage_count >= 2 && tgi_arch_has(gpu->capability, TGI_FEATURE_CP_ASYNC);
 }
 
-/* Returns the cycles in which a block that has a multiprocessor to itself goes through k, where the
- * steps of its warps take own_cycles. */
+/* Returns the cycles that a block alone on its multiprocessor takes for all of k. The steps of its
+ * warps take own_cycles. */
 static double count_chain_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t k,
                                  double own_cycles, double waves)
 {
@@ -303,8 +305,9 @@ tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kern
     const double block_count =
         (double)tgi_divide_up(m, kernel->tile_rows) * (double)tgi_divide_up(n, kernel->tile_cols);
     const double warp_count = (double)tgi_divide_up(kernel->thread_count, 32);
-    /* `blocks` are those of the busiest multiprocessor. A warp's loads, turns and products follow
-     * each other, and other warps fill the gaps only in part. So the three times add up. */
+    /* `blocks` are the blocks of the busiest multiprocessor. A warp's loads, turns and products
+     * follow each other, and other warps fill the gaps only in part. The three times therefore add
+     * up. */
     const double blocks = (double)tgi_divide_up((int64_t)block_count, gpu->sm_count);
     const double step_s =
         blocks * warp_count * (double)tgi_divide_up(k, kernel->tile_depth) / gpu->clock_hz;
@@ -316,7 +319,7 @@ tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kern
     const double waves = block_count / ((double)gpu->sm_count * count_resident(gpu, kernel));
     const double read_s =
         tgi_model_ladder_dram_read_bytes(gpu, kernel, m, n, k) / gpu->memory_bytes_per_s;
-    /* D is stored when its products are done. */
+    /* D is stored after its products. */
     const double store_s =
         (double)tgi_type_bytes(kernel->type) * (double)m * (double)n / gpu->memory_bytes_per_s;
     tgi_ladder_time time = {.launch_s = tgi_figures_find(gpu->capability)->ladder_launch_s,

@@ -1,8 +1,8 @@
 /*
- * The sectors that the requests of a part of a matrix touch depend on the place in a sector where
- * the part starts. There are as many such places as elements in a sector. So whole parts and parts
- * at an edge are counted by place, and the requests of one part of each kind are counted. No loop
- * runs over the matrix.
+ * The sectors that the requests of a part of a matrix touch depend on the part's start within a
+ * sector. There are as many such starts as elements in a sector. The parts of each kind (whole, or
+ * at an edge) are therefore counted by their start, and the requests of one part of each kind are
+ * counted. No loop runs over the matrix.
  */
 #include "model/ladder_sweep.h"
 

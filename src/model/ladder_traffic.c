@@ -7,7 +7,7 @@
 #include "model/ladder_sweep.h"
 
 #define UNIT_BYTES 16 /* the widest access */
-#define UNIT_TURNS 4  /* a warp's access of such units takes so many */
+#define UNIT_TURNS 4  /* turns of a warp's access to such units */
 #define SECTOR_BYTES 32
 
 typedef struct rung_covers {
@@ -17,11 +17,11 @@ typedef struct rung_covers {
 /* The accesses of a block to shared memory in one step along k. */
 typedef struct shared_step {
     int64_t load_count, store_count, conflict_count;
-    /* A GPU's counters count four neighbours as one read, and no copies in the background. */
+    /* A GPU's counters count four neighbours as one read, and do not count cp.async. */
     int64_t counter_load_count, counter_turn_count, counter_conflict_count;
 } shared_step;
 
-/* Returns 1 for rungs 9 to 12, which move 16 bytes an access. */
+/* Returns 1 for rungs 9 to 12, whose accesses have 16 bytes. */
 static int is_by_units(const tgi_kernel *kernel)
 {
     return kernel->family == TGI_FAMILY_cuda_vector || kernel->family == TGI_FAMILY_cuda_buffered ||
@@ -173,8 +173,9 @@ static shared_step find_shared_step(const tgi_kernel *kernel, const rung_covers 
                          0};
 }
 
-/* Counts rungs 1 and 2, where each thread reads for itself. The blocks of each column of blocks
- * read a column of A, and the last of them has fewer threads. The same holds for a row of B. */
+/* Counts rungs 1 and 2, in which each thread reads its own operands. The blocks of each column of
+ * blocks read a column of A, and the last block has fewer threads. The same holds for a row of
+ * B. */
 static tgi_sweep sweep_direct(const tgi_line_grid *span, const tgi_cover *cover, int64_t used_count)
 {
     const int64_t whole_count = used_count / cover->col_count;

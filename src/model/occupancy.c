@@ -2,12 +2,12 @@
 
 #include "core/checked.h"
 
-/* A warp gets registers in units of 256, and a block gets warps in fours, one for each
+/* A warp gets registers in units of 256, and a block gets warps in groups of four, one for each
  * scheduler. */
 #define REGISTER_UNIT 256
 #define WARP_UNIT 4
 
-/* Returns the shared memory that a block takes, with what the system keeps of it. */
+/* Returns the shared memory that a block takes, including the system's reserve. */
 static int64_t count_shared_bytes(const tgi_gpu *gpu, int64_t shared_bytes)
 {
     const tgi_arch *arch = tgi_arch_find(gpu->capability);

@@ -44,12 +44,12 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const double d_bytes = m * n * batch * (double)tgi_type_bytes(p->d_type);
     /* Partial sums are written, read and added. */
     const double sum_bytes = (double)tgi_type_sum_bytes(p->type);
-    /* Whole clusters are split, also those whose last tiles have no rows. */
+    /* Whole clusters are split, even if their last tiles have no rows. */
     const int is_split = split->k_part_count > 1;
     const int thread_count = split->thread_count ? split->thread_count : kernel->thread_count;
     const double clusters = ceil(rows / split->cluster_rows) * cols * batch;
     const double tiles = is_split ? clusters * split->cluster_rows : rows * cols * batch;
-    /* Panels that are smaller than the one whose split was chosen are not split. */
+    /* The split was chosen for the largest panel. Smaller panels are not split. */
     const double whole_tiles =
         (double)split->whole_tiles + (double)(split->whole_rows / kernel->tile_rows) * cols;
     const double split_tiles = is_split ? fmax(tiles - whole_tiles, 0.0) : 0.0;

@@ -9,7 +9,7 @@ static int is_narrow(tg_type type)
     return tgi_type_bytes(type) < 4;
 }
 
-/* Returns the time of a stage over that of a stage which is read by 16 bytes. Elements of types
+/* Returns the time of a stage over the time of a stage that is read by 16 bytes. Elements of types
  * narrower than 4 bytes pass through registers. */
 static double find_access_ratio(const tgi_figures *f, tg_type type, tgi_access access)
 {
@@ -96,8 +96,8 @@ static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, 
     return fmax(1.0, per_sm / resident) * round_count * fmax(latency_s, resident * compute_s);
 }
 
-/* Returns the seconds of `count` elements of D that a thread finishes where they are more than
- * their sums: one after another, or several rows of its columns at once. */
+/* Returns the seconds in which a thread applies the epilogue to `count` elements of D: one after
+ * another, or several rows of its columns at once. */
 static double find_epilogue_seconds(const tgi_figures *f, const tgi_kernel *kernel,
                                     const tgi_problem *p, const tgi_tile_work *work, double count)
 {
@@ -120,7 +120,7 @@ double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     return find_block_seconds(gpu, work, 1.0, seconds, f->element_share * seconds);
 }
 
-/* Returns the seconds that tiles, or those whose parts are added, wait for the epilogue's terms. */
+/* Returns the seconds that tiles, or the adding of their parts, wait for C and the bias. */
 static double find_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                  const tgi_tile_work *work)
 {
@@ -197,7 +197,7 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const int kind = !is_mma ? 0 : is_narrow(p->type) ? 1 : 2;
     const double steps = ceil((double)p->k / kernel->tile_depth) * kernel->tile_depth;
     const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->batch_elements_ratio : 1.0;
-    /* Finding and storing a tile takes some steps of k. Threads without one wait for their warp. */
+    /* Finding and storing a tile takes some steps. Threads without a tile wait for their warp. */
     const double tile_steps = (steps + f->batch_tile_steps[kind]) * ratio;
     const double tiles = is_mma ? work->tile_count : ceil(work->tile_count / 32.0) * 32.0;
     const double macs = tiles * kernel->tile_rows * kernel->tile_cols * tile_steps;
@@ -270,7 +270,7 @@ int tgi_model_prefers_slices(const tgi_gpu *gpu, const tgi_kernel *kernel, tg_pr
                (double)tgi_arch_find(gpu->capability)->fp32_lanes;
 }
 
-/* Returns the time of a stage over that of a stage which is copied by 16 bytes. */
+/* Returns the time of a stage over the time of a stage that is copied by 16 bytes. */
 static double find_copy_ratio(const tgi_figures *f, double copy_bytes)
 {
     return copy_bytes >= 16.0  ? 1.0
@@ -285,7 +285,7 @@ static double find_resident(const tgi_gpu *gpu, const tgi_tile_work *work)
     return fmin(ceil(work->block_count / gpu->sm_count), work->blocks_per_sm);
 }
 
-/* Returns the seconds of a tile's sums on their way to D, or to the workspace of split-K parts. */
+/* Returns the seconds for storing a tile's sums to D, or to the workspace of split-K parts. */
 static double find_mma_store_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                      const tgi_problem *p, const tgi_tile_work *work)
 {
@@ -323,7 +323,7 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
     const double copy_s = cycles * load_bytes / (work->copy_bytes * gpu->clock_hz);
     const double compute_s =
         fmax(fmax(multiply_s + stage_s / find_resident(gpu, work), load_s) * ratio, copy_s);
-    /* Kernels whose copies are not made in the background hide no wait for them. */
+    /* Kernels without cp.async do not hide the wait for their copies. */
     const double latency_s = ratio * (tgi_kernels_uses(kernel, TGI_FEATURE_CP_ASYNC)
                                           ? f->mma_latency_s / (kernel->stage_count - 1)
                                           : multiply_s + f->mma_stage_s + f->mma_latency_s);
@@ -336,7 +336,7 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
 }
 
 /* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again
- * from L2, and rank reads the units of B twice in which one tile ends and the next begins. */
+ * from L2. Family rank reads a unit of B twice if one tile ends and the next begins in it. */
 static double find_stream_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                   const tgi_problem *p, const tgi_tile_work *work)
 {
@@ -360,8 +360,8 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
                                 const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    /* Products of the block that has most wait less the more bytes are under way and the fewer of
-     * them are A's. */
+    /* In the block with the most work, products wait less if more bytes are under way and fewer of
+     * them belong to A. */
     double stage_bytes = (double)kernel->tile_cols * kernel->tile_depth *
                          (double)tgi_type_bytes(p->type) * (kernel->stage_count - 1);
     double under_way = stage_bytes * work->blocks_per_sm;
@@ -375,12 +375,12 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     double memory_s = find_stream_seconds(gpu, kernel, p, work);
     double tiles_s = 0.0;
     if (is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_rank) {
-        /* Unaligned lines take no longer than aligned ones. */
+        /* Unaligned lines take as long as aligned ones. */
         const double cost =
             work->access == TGI_ACCESS_ELEMENTS ? f->access_narrow_elements_ratio : 1.0;
         step_s = cost * (f->rank_step_s + f->rank_step_col_s * kernel->tile_cols);
         step_s *= tgi_type_is_fp8(p->type) ? f->rank_widen_ratio : 1.0;
-        /* Two blocks of a multiprocessor were not measured. They count as one after the other. */
+        /* Two blocks on a multiprocessor were not measured. They count as one after the other. */
         step_s *= work->blocks_per_sm;
         memory_s *= cost;
         tiles_s = f->rank_tile_col_s * kernel->tile_cols * fmax(1.0, work->block_k / (double)p->k);
@@ -388,7 +388,7 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
         step_s *= find_access_ratio(f, p->type, work->access);
         memory_s *= find_access_ratio(f, p->type, work->access);
     }
-    /* Each tile of a block begins its stream and adds its sums anew, while others stream. */
+    /* For each tile a block starts a new stream and adds sums, while other blocks stream. */
     const double tile_s =
         f->skinny_tile_s[kernel->family == TGI_FAMILY_cuda_rank ? 2 : is_narrow(p->type)];
     double steps_s =

@@ -4,15 +4,15 @@
 #include "model/wgmma_parts.h"
 
 #define OBLONG_LINES 192     /* lines of a step of tiles of 64 x 128 and 128 x 64 */
-#define UNALIGNED_LINES 64.0 /* unaligned lines that are copied together */
+#define UNALIGNED_LINES 64.0 /* unaligned lines in one copy */
 
-/* Lines of one operand that are copied for a step of a block's tile. Those outside the operand are
+/* Lines of one operand that are copied for a step of a block's tile. Lines outside the operand are
  * filled with 0. */
 typedef struct tile_lines {
     double inside, outside;
 } tile_lines;
 
-/* Counts the lines of an operand of `count` lines, of which each of a cluster's `tile_count` tiles
+/* Counts the copied lines of an operand of `count` lines. Each of a cluster's `tile_count` tiles
  * takes lines_per_tile, in TMA boxes of box_lines. The last box may reach beyond the operand. */
 static tile_lines count_lines(double count, double lines_per_tile, double tile_count,
                               double box_lines)
@@ -42,7 +42,8 @@ tgi_wgmma_readers tgi_wgmma_count_readers(const tgi_wgmma_case *c)
     const double rows = ceil((double)p->m / kernel->tile_rows / work->cluster_rows);
     const double cols = ceil((double)p->n / kernel->tile_cols);
     const double batch = (double)p->batch_count;
-    /* Clusters are numbered down groups of rows, so those that run together are neighbours. */
+    /* Clusters are numbered down groups of rows, so that clusters that run together are
+     * neighbours. */
     const double running = fmin(work->slot_count, work->whole_count + work->split_tile_count);
     const double entries = fmax(1.0, running / (rows * cols)); /* batch entries that run at once */
     const double in_entry = running / entries;
@@ -54,7 +55,7 @@ tgi_wgmma_readers tgi_wgmma_count_readers(const tgi_wgmma_case *c)
                                             (p->b.batch == 0 ? entries : 1.0)};
 }
 
-/* Returns the bytes a cycle of TMA for lines that reader_count blocks copy at once. */
+/* Returns TMA's bytes in a cycle for lines that reader_count blocks copy at once. */
 static double find_fill_rate(const tgi_wgmma_case *c, double reader_count)
 {
     const tgi_figures *f = c->figures;
@@ -66,8 +67,8 @@ static double find_fill_rate(const tgi_wgmma_case *c, double reader_count)
     return fmax(f->wgmma_fill_least, f->wgmma_fill_bytes_per_cycle - less);
 }
 
-/* Returns the share by which copies of lines take longer that are not aligned to lines, or to
- * sectors, of L2. */
+/* Returns the share by which copies take longer if lines are not aligned to lines or sectors of
+ * L2. */
 static double find_longer_share(const tgi_figures *f, int straddles, int splits)
 {
     return splits ? f->wgmma_split_share : straddles ? f->wgmma_straddle_share : 0.0;
@@ -86,7 +87,7 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
         (a.inside * c->step.row_bytes * (1.0 + a_share) / find_fill_rate(c, readers->a_at_once) +
          b.inside * c->step.col_bytes * (1.0 + b_share) / find_fill_rate(c, readers->b_at_once)) /
         c->gpu->clock_hz;
-    /* Relayout warps move unaligned lines, and share shared memory with the products. */
+    /* Relayout warps move unaligned lines, and compete with the products for shared memory. */
     const double inside_s = work->is_a_unaligned ? a.inside * f->wgmma_unaligned_line_s +
                                                        f->wgmma_unaligned_share * multiply_s
                                                  : copy_s;
@@ -104,8 +105,8 @@ double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
                                                : f->wgmma_shared_wait);
 }
 
-/* Returns the bytes that L2 gives to more than one reader over the bytes of memory. A byte counts
- * once for each doubling, from one, of the blocks that copy it at once. */
+/* Returns the bytes that L2 delivers to more than one reader, over the bytes of memory. A byte that
+ * x blocks copy at once counts log2(x) times. */
 static double find_copied_ratio(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
 {
     const tgi_wgmma_work *work = c->work;
@@ -117,8 +118,8 @@ static double find_copied_ratio(const tgi_wgmma_case *c, const tgi_wgmma_readers
            tgi_model_tile_bytes(c->problem);
 }
 
-/* Returns what memory needs for `count` clusters in rounds, where one of them takes each_s while
- * all slots are busy. Memory's rate falls with the share of busy slots, to the power of 5/16. */
+/* Returns memory's time for `count` clusters in rounds, if one cluster takes each_s while all slots
+ * are busy. Memory's rate falls with the share of busy slots, to the power of 5/16. */
 static double find_round_seconds(double count, double slots, double each_s)
 {
     const double full = floor(count / slots), rest = count - full * slots;

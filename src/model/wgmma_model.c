@@ -32,8 +32,7 @@ static step_seconds find_step_seconds(const tgi_wgmma_case *c, const tgi_wgmma_r
                           .slack_s = fmax(0.0, fill_s - multiply_s)};
 }
 
-/* Returns the seconds of `steps` of k of one tile, where memory is busy for memory_share of the
- * time. */
+/* Returns the seconds of `steps` of k of one tile. Memory is busy for memory_share of the time. */
 static double find_tile_seconds(const tgi_wgmma_case *c, const step_seconds *step, double steps,
                                 double memory_share)
 {
@@ -53,8 +52,8 @@ static double find_own_seconds(const tgi_wgmma_case *c, const step_seconds *step
            ceil(split_units / slots) * find_tile_seconds(c, step, work->part_steps, memory_share);
 }
 
-/* Returns the seconds by which relayout warps are ahead: they bring the next tile's stages while
- * the one before is finished. */
+/* Returns the seconds by which relayout warps are ahead: they fill the next tile's stages while the
+ * previous tile is finished. */
 static double find_ahead_seconds(const tgi_wgmma_work *work, const step_seconds *step,
                                  double finish_s)
 {
@@ -64,9 +63,9 @@ static double find_ahead_seconds(const tgi_wgmma_work *work, const step_seconds 
                                                 : 0.0;
 }
 
-/* Returns the seconds of two things that run at once: the slower of both, and more the closer they
- * are, as the root of order 12 of the sum of their powers. It calls no pow(), because a plan asks
- * some hundred times. */
+/* Returns the seconds of two overlapping times: the 12th root of the sum of their 12th powers,
+ * which is near the longer one and exceeds it more if they are close. It calls no pow(), because a
+ * plan calls it some hundred times. */
 static double join_seconds(double a, double b)
 {
     const double most = fmax(a, b), ratio = fmin(a, b) / most, square = ratio * ratio;
@@ -96,7 +95,6 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const double seconds =
         f->wgmma_launch_s + join_seconds(fetched_s, f->wgmma_memory_start_s + memory_s) + finish_s +
         tgi_wgmma_partial_store_seconds(&c) + power_s + tgi_wgmma_partial_add_seconds(&c);
-    /* Calls follow no faster than the processor makes them, but every row keeps a time of its
-     * own. */
+    /* Calls follow no faster than the host makes them, but every row keeps a different time. */
     return join_seconds(seconds, f->wgmma_call_s);
 }

@@ -20,7 +20,7 @@ typedef struct tgi_wgmma_step {
     double add_cycles;           /* cycles that add sums while nothing is multiplied */
 } tgi_wgmma_step;
 
-/* The inputs of one prediction, which all its parts read. */
+/* The inputs of one prediction, which all of its parts read. */
 typedef struct tgi_wgmma_case {
     const tgi_figures *figures;
     const tgi_gpu *gpu;
@@ -34,14 +34,14 @@ typedef struct tgi_wgmma_case {
 tgi_wgmma_step tgi_wgmma_find_step(const tgi_figures *figures, const tgi_kernel *kernel,
                                    const tgi_problem *problem);
 
-/* Returns the seconds in which a block multiplies one step. busy_share of the multiprocessors do so
- * at once, 0..1, and lower the clock. */
+/* Returns the seconds in which a block multiplies one step. busy_share (0..1) of the
+ * multiprocessors multiply at once and lower the clock. */
 double tgi_wgmma_multiply_seconds(const tgi_wgmma_case *c, double busy_share);
 
 /* Returns the seconds of all products of the problem, by all multiprocessors at their full rate. */
 double tgi_wgmma_products_seconds(const tgi_wgmma_case *c);
 
-/* Clusters that copy a line of A and a line of B: over the whole run, and at the same time. */
+/* Clusters that copy a line of A and a line of B, over the whole run and at the same time. */
 typedef struct tgi_wgmma_readers {
     double a_count, b_count;
     double a_at_once, b_at_once;

@@ -1,9 +1,9 @@
-/* Stores of the model of family wgmma: what a block does between two tiles. */
+/* Stores in the model of family wgmma: the work of a block between two tiles. */
 #include <math.h>
 
 #include "model/wgmma_parts.h"
 
-#define WIDE_PART_COLS 64 /* columns of D that are stored together, or fewer */
+#define WIDE_PART_COLS 64 /* at most so many columns of D are stored together */
 
 /* Returns 1 if D's rows are the columns of the tile. */
 static int is_transposed(const tgi_problem *p)
@@ -11,7 +11,7 @@ static int is_transposed(const tgi_problem *p)
     return p->d.col != 1 || p->n == 1;
 }
 
-/* Returns what a transposed tile takes more. */
+/* Returns the additional seconds of a transposed tile. */
 static double find_transposed_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
@@ -21,7 +21,7 @@ static double find_transposed_seconds(const tgi_wgmma_case *c)
     return is_transposed(c->problem) ? f->wgmma_transposed_s + part_s * (parts - 1.0) : 0.0;
 }
 
-/* Returns what a tile takes more because few of its columns are stored together. */
+/* Returns the additional seconds of a tile that stores few columns together. */
 static double find_narrow_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
@@ -32,7 +32,7 @@ static double find_narrow_seconds(const tgi_wgmma_case *c)
            f->wgmma_narrow_part_s * (parts - 1.0);
 }
 
-/* Returns what a part of the tile takes more that threads store, and not TMA. */
+/* Returns the additional seconds of a part of the tile that threads store instead of TMA. */
 static double find_stored_part_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
@@ -53,8 +53,8 @@ static double find_stored_seconds(const tgi_wgmma_case *c)
            ceil((double)c->kernel->tile_cols / work->d_part_cols / work->cluster_parts);
 }
 
-/* Returns the seconds for 64 columns of C, whose elements are read by pairs, alone, or across the
- * tile. */
+/* Returns the seconds for 64 columns of C, whose elements are read by pairs, singly, or across the
+ * tile's rows. */
 static double find_c_seconds(const tgi_wgmma_case *c)
 {
     const tgi_layout *layout = &c->problem->c;
@@ -94,7 +94,7 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
     const tgi_wgmma_work *work = c->work;
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
     const double rounds = ceil(work->whole_count / work->slot_count);
-    /* An epilogue but the last runs while the next tile is copied. */
+    /* Every epilogue but the last runs while the next tile is copied. */
     const double later = tgi_kernels_has_slices(c->kernel) ? 1.0 : f->wgmma_epilogue_later_share;
     const double epilogues = fmin(rounds, 1.0 + (rounds - 1.0) * later);
     const double last = rounds > 0.0 && work->split_tile_count == 0.0 ? 1.0 : 0.0;
@@ -102,7 +102,7 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
     const double store_s =
         sums / work->cluster_parts * (double)elem_bytes /
         (elem_bytes == 4 ? f->wgmma_store_fp32_bytes_per_s : f->wgmma_store_bytes_per_s);
-    /* The store of a tile of 16 bits goes on while the block waits for the next one's stages. */
+    /* The store of a 16-bit tile overlaps the wait for the next tile's stages. */
     const double later_stores =
         elem_bytes == 2 && tgi_type_bytes(c->kernel->type) == 2 ? f->wgmma_store_later_share : 1.0;
     const double stores = fmin(rounds, 1.0 + (rounds - 1.0) * later_stores);

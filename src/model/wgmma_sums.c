@@ -1,14 +1,14 @@
-/* Matrix instructions of the model of family wgmma: the products of a step and of a problem. */
+/* Matrix instructions in the model of family wgmma: the products of a step and of a problem. */
 #include <math.h>
 
 #include "model/wgmma_parts.h"
 
 #define STEP_BYTES 128.0 /* bytes of a line of A or B in a step of k */
 #define CHUNK_BYTES 64.0 /* bytes of a line of a slice in a step of k */
-#define PART_COLS 128.0  /* columns of sums that are added together */
+#define PART_COLS 128.0  /* columns of sums in one addition pass */
 
-/* Returns the cycles in which the sums of a step's slices are waited for and added in FP32. Of two
- * warpgroups one multiplies meanwhile, or some of the time. */
+/* Returns the cycles for waiting for the sums of a step's slices and adding them in FP32. With two
+ * warpgroups, one multiplies during all or part of this time. */
 static double find_add_cycles(const tgi_figures *f, const tgi_kernel *kernel)
 {
     const double part_cycles =
@@ -43,8 +43,8 @@ static double count_step_cycles(const tgi_wgmma_case *c)
 }
 
 /* Returns the share of wgmma_issue_share that a tile of this size reaches. An FP8 tile of more than
- * 192 columns has two parts; one is added in FP32 while the other warpgroup multiplies, if there
- * are two warpgroups. */
+ * 192 columns has two parts. With two warpgroups, one adds a part in FP32 while the other
+ * multiplies. */
 static double find_width_share(const tgi_figures *f, const tgi_kernel *kernel)
 {
     const int is_odd = kernel->tile_cols > 128 && kernel->tile_cols <= 192;

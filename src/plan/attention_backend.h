@@ -1,4 +1,5 @@
-/* DISPATCH of attention: what a backend offers for it. The table is in plan/attention_plan.c. */
+/* Declares the functions of a backend for attention. plan/attention_plan.c has the table of
+ * them. */
 #ifndef TGI_ATTENTION_BACKEND_H
 #define TGI_ATTENTION_BACKEND_H
 
@@ -16,24 +17,24 @@ typedef struct tgi_attention_choice {
     int64_t workspace_bytes;
     int64_t query_tile; /* queries of a task or a tile, of all heads that share keys */
     int is_split;       /* CPU. 1: parts of the keys are tasks */
-    /* The following members are set on a GPU alone. */
+    /* The following members are set only on a GPU. */
     const tgi_attention_row *row;
     int64_t shared_heads;  /* query heads whose queries share tiles */
-    int64_t turn_count;    /* row->queries queries of a tile that a block has in turn */
-    int64_t tile_count;    /* tiles of the queries of these heads, one for each block */
-    int64_t part_count;    /* blocks that share the keys of a tile of queries */
-    int64_t cluster_count; /* or clusters of these many blocks */
-    int64_t split_count;   /* warps of each that share its keys, 1 in rows that are not split */
-    int64_t part_keys;     /* keys of a block, or of each of these warps */
-    int64_t kept_keys;     /* few keys: those of part_keys for which a block has room */
+    int64_t turn_count;    /* sets of row->queries queries of a tile, one after another */
+    int64_t tile_count;    /* tiles of the queries of shared_heads heads, one a block */
+    int64_t part_count;    /* blocks, or clusters, that share the keys of a tile */
+    int64_t cluster_count; /* blocks of a cluster; 1: no clusters */
+    int64_t split_count;   /* warps of a block that share its keys; 1: none */
+    int64_t part_keys;     /* keys of a block, or of each warp that shares them */
+    int64_t kept_keys;     /* few keys: those of part_keys that shared memory holds */
     int64_t block_threads, shared_bytes;
-    int is_resident;        /* 1: all blocks are on their multiprocessors at the same time */
+    int is_resident;        /* 1: all blocks run at the same time */
     int64_t section_groups; /* groups of heads whose tiles come in turn */
 } tgi_attention_choice;
 
 typedef struct tgi_attention_call {
     const tgi_machine *machine;
-    const tg_attention *attention; /* its pointers are checked */
+    const tg_attention *attention; /* the attention, with checked pointers */
     const tgi_attention_choice *choice;
     void *prepared; /* the plan's block, which `prepare` has filled */
     void *workspace;
@@ -46,7 +47,7 @@ typedef struct tgi_attention_backend {
     /* Fills *choice, which begins with zeros. Errors: UNSUPPORTED. */
     tg_status (*choose)(const tgi_machine *machine, const tg_attention *attention,
                         tgi_attention_choice *choice);
-    /* Derives what a launch needs beside its pointers. `prepared` begins with zeros. */
+    /* Derives the data of a launch other than its pointers. `prepared` begins with zeros. */
     void (*prepare)(const tgi_machine *machine, const tg_attention *attention,
                     const tgi_attention_choice *choice, void *prepared);
     tg_status (*launch)(const tgi_attention_call *call);

@@ -12,7 +12,7 @@
 
 typedef long long ll; /* for printf */
 
-#define TEXT_BYTES 1024 /* suffice for every attention */
+#define TEXT_BYTES 1024 /* enough for every attention */
 
 static const tgi_attention_backend *const backends[] = {
     &tgi_attention_cpu,
@@ -144,8 +144,8 @@ static tg_status run_with_workspace(const tg_attention_plan *plan, tgi_attention
 static void log_call(const tg_attention_plan *plan, double elapsed_s, tg_status status)
 {
     const tg_attention *a = &plan->attention;
-    /* The text is allocated: it and the function that writes it would not fit on a stack of
-     * 16 KiB. */
+    /* The text is allocated, because it and the function that writes it do not fit on a stack of 16
+     * KiB. */
     char *text = tgi_alloc_object(TEXT_BYTES);
     const double flops = 2.0 * (double)a->batch_count * (double)a->head_count * (double)a->m *
                          (double)a->n * (double)(a->head_size + a->v_head_size);
@@ -188,7 +188,7 @@ tg_status tg_execute_attention(const tg_attention_plan *plan, const tg_attention
     return status;
 }
 
-/* Refuses memory that kernels of a GPU cannot read. NULL is left to the checks of an execution. */
+/* Refuses memory that GPU kernels cannot read. The checks of an execution refuse NULL. */
 static tg_status check_memory(const tg_context *context, const char *name, const void *data)
 {
     if (!data || context->backend->find_memory(&context->machine, data) != TGI_MEMORY_PAGEABLE)

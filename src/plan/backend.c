@@ -17,7 +17,7 @@ static const tgi_backend *const backends[] = {
 #endif
 };
 
-/* The number of "cuda:3" after its colon; -1 if there is none. */
+/* Returns the number after the colon of "cuda:3"; -1 if there is none. */
 static int read_ordinal(const char *text)
 {
     char *end;

@@ -1,4 +1,4 @@
-/* DISPATCH: the functions of a backend. backend.c has a table of them. */
+/* Declares the functions of a backend. backend.c has a table of them. */
 #ifndef TGI_BACKEND_H
 #define TGI_BACKEND_H
 
@@ -9,12 +9,13 @@
 #include "plan/decision.h"
 #include "tilegemm_lab.h"
 
-/* A row's answer to a problem: whether it is legal, how it would run and how long it would take. */
+/* A proposal is a row's answer to a problem: whether the row is legal, how it would run and how
+ * long it would take. */
 typedef struct tgi_proposal {
     const tgi_kernel *kernel;
     int is_legal;
     tgi_refusal refusal;   /* why the row is not legal; NONE if it is */
-    tgi_decision decision; /* the member of the kernel's family; zeros if nothing is split */
+    tgi_decision decision; /* its member for the kernel's family; zeros if nothing is split */
     int thread_count;      /* most CPU threads, 1 on a GPU */
     int64_t workspace_bytes;
     int64_t resident_blocks; /* blocks that share a multiprocessor; 0 if not known */
@@ -22,8 +23,8 @@ typedef struct tgi_proposal {
     int64_t band_rows;       /* rows of the caller's D that a launch forms together; 0: all */
     int needs_aligned[2];    /* [0]: 1 if A must be as aligned as the problem says; [1]: B */
     double predicted_s;
-    /* Predicted time with one thread. It decides the order of sums, so that results do not depend
-     * on the thread count. Kernels of one order agree bit by bit. */
+    /* The predicted time with one thread. It decides the order of sums, so that results do not
+     * depend on the thread count. Kernels of one order agree bit by bit. */
     double serial_s;
     tgi_sum_order sum_order;
 } tgi_proposal;
@@ -38,20 +39,20 @@ typedef struct tgi_bare_launch {
 /* A call may repeat an earlier one of its plan. */
 typedef enum tgi_call_kind {
     TGI_CALL_ALONE,
-    TGI_CALL_KEPT,    /* the backend may keep what it launches; at most one call at a time is so */
+    TGI_CALL_KEPT,    /* the backend may keep its launches; at most one such call runs at a time */
     TGI_CALL_REPEATED /* the operands, alpha and beta are those of the call that was kept last */
 } tgi_call_kind;
 
-/* One execution. Operands have their canonical roles, and pointers are checked. */
+/* A call is one execution. Operands have their canonical roles, and pointers are checked. */
 typedef struct tgi_call {
     const tgi_machine *machine;
-    const tgi_problem *problem; /* the plan's, with alpha and beta of this call */
+    const tgi_problem *problem; /* the plan's problem, with alpha and beta of this call */
     void *prepared;             /* the plan's block, which `prepare` has filled */
-    /* A pointer to each operand, a, b, ...; NULL for an operand that is not used. */
+    /* A pointer to each operand, a, b, ...; NULL if the operand is not used. */
 #define TGI_OPERAND(name, title, form, role, ...) TGI_POINTER_##form##_##role(name);
 #include "core/operands.def"
 #undef TGI_OPERAND
-    void *workspace; /* is aligned to the backend's workspace_alignment */
+    void *workspace; /* aligned to the backend's workspace_alignment */
     void *stream;
     tgi_call_kind kind;
     tgi_bare_launch *bare_launch; /* NULL: the call runs once */
@@ -73,26 +74,26 @@ typedef tg_status tgi_launch_fn(const tgi_call *call);
 
 typedef struct tgi_backend {
     const char *device;
-    const char *row_device; /* the backend has the rows of the kernel table of this device, */
-    int (*has_row)(const tgi_kernel *kernel); /* and of them those that this allows; NULL: all */
+    const char *row_device; /* device whose rows of the kernel table the backend has */
+    int (*has_row)(const tgi_kernel *kernel); /* 1: it has the row; NULL: all */
     int workspace_alignment;                  /* bytes */
     int64_t spare_bytes;                      /* bytes of workspace that a context opens with */
-    int operand_alignment; /* bytes that kernels may ask of A and B; 1: none does */
+    int operand_alignment; /* bytes of alignment that kernels may need of A and B; 1: none */
     /* Sets *count to the number of devices, or fails with the reason why there is none. */
     tg_status (*count_devices)(int *count);
     /* Fills *machine. The caller sets thread_count and limits the ISA afterwards. `ordinal` is -1
      * if the user names none. */
     tg_status (*open)(tgi_machine *machine, int ordinal);
     void (*close)(tgi_machine *machine);
-    /* Fills all members but `kernel`, which is given. */
+    /* Fills all members of the proposal but `kernel`, which the caller sets. */
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
     /* Fills the split from which a plan's counts are derived. NULL if rows have no counts. */
     void (*describe_split)(const tgi_proposal *proposal, tgi_plan_split *split);
     /* Returns the size of the block that `prepare` fills, for a problem that is not empty. */
     int64_t (*count_prepared_bytes)(const tgi_problem *problem, const tgi_proposal *proposal);
-    /* Derives all that a launch needs and that does not depend on its pointers, alpha and beta,
-     * into `prepared`: zeroed, aligned to TGI_CACHE_LINE_BYTES. Returns the function that launches
-     * it. Nothing has to be undone before that memory is freed. It asks no device. */
+    /* Derives all data of a launch that do not depend on its pointers, alpha and beta, into
+     * `prepared`, which is zeroed and aligned to TGI_CACHE_LINE_BYTES. Returns the function that
+     * launches it. Nothing has to be undone before that memory is freed. It asks no device. */
     tgi_launch_fn *(*prepare)(const tgi_machine *machine, const tgi_problem *problem,
                               const tgi_proposal *proposal, void *prepared);
     /* Measures the FLOP/s of an FMA loop on `thread_count` threads. */
@@ -106,8 +107,8 @@ typedef struct tgi_backend {
      * NULL if all work is done when a call returns, so that blocks have no owner. */
     tgi_owner (*find_owner)(const tgi_machine *machine, void *stream);
 
-    /* These implement the calls for memory and streams. They are NULL if memory is the processor's
-     * and calls wait for their work. */
+    /* These functions implement the calls for memory and streams. They are NULL if memory is the
+     * processor's and calls wait for their work. */
     tg_status (*activate)(const tgi_machine *machine);
     tg_status (*copy_to_device)(const tgi_machine *machine, void *device, const void *host,
                                 int64_t size_bytes);
@@ -128,11 +129,11 @@ typedef struct tgi_backend {
 
 extern const tgi_backend tgi_backend_cpu;
 extern const tgi_backend tgi_backend_cuda, tgi_backend_sim; /* absent from some builds */
-/* The CUDA backend of a chip that is not here. It proposes, and has no other function. */
+/* The CUDA backend of a chip that is not installed only proposes. It has no other function. */
 extern const tgi_backend tgi_backend_chip;
 
-/* Returns the backend of a device by name, "cpu", "cuda" or "cuda:1". *ordinal receives 1 for the
- * last, -1 for the others. Returns NULL with the detail and *status set if this build has none.
+/* Returns the backend of a device by name, "cpu", "cuda" or "cuda:1". *ordinal receives 1 for
+ * "cuda:1", -1 for the others. Returns NULL with the detail and *status set if this build has none.
  * `origin` says in the detail where the name is from. */
 const tgi_backend *tgi_backend_find(const char *device, const char *origin, int *ordinal,
                                     tg_status *status);

@@ -8,10 +8,10 @@
 #include "core/env.h"
 #include "core/status.h"
 
-#define REST_BYTES 384 /* suffice for a line without the text of its call */
+#define REST_BYTES 384 /* enough for a line without the text of its call */
 
-/* Opens a file for appending. If a program has closed a standard stream, the file must not get
- * that stream's descriptor: what the program prints would land in the log. */
+/* Opens a file for appending. If a program has closed a standard stream, the file must not get that
+ * stream's descriptor, because the log would then receive the program's output. */
 static FILE *open_log_file(const char *path)
 {
     const int lowest = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
@@ -54,7 +54,8 @@ void tgi_call_log_close(FILE *log)
         fclose(log);
 }
 
-/* stderr has no buffer, so fprintf would take 8 KiB of the stack for one. A stack may have 16. */
+/* stderr has no buffer, so fprintf would take 8 KiB of stack for one. A stack may have only 16
+ * KiB. */
 void tgi_call_log_write(FILE *log, const tgi_logged_call *call)
 {
     char rest[REST_BYTES];

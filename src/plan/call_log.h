@@ -6,10 +6,10 @@
 
 #include "tilegemm.h"
 
-/* One call, as its line tells of it. */
+/* One call, as its log line shows it. */
 typedef struct tgi_logged_call {
     const char *operation; /* "problem" or "attention": the name before the text */
-    const char *text;      /* the call as text, from which it can be run again */
+    const char *text;      /* the call as text, which can be run again */
     const char *device, *kernel;
     int thread_count;
     double flops, elapsed_s;
@@ -23,7 +23,7 @@ tg_status tgi_call_log_open(FILE **log);
 /* NULL is allowed. */
 void tgi_call_log_close(FILE *log);
 
-/* Appends a line. If there is no memory for it, "?" stands for the text. */
+/* Appends a line. If there is no memory for the text, the line has "?" instead. */
 void tgi_call_log_write(FILE *log, const tgi_logged_call *call);
 
 #endif

@@ -12,19 +12,19 @@
 /* Rows that sum in the same order with the same instructions give the same bits. */
 #define BITS_COUNT (TGI_SUM_ORDER_COUNT * TGI_ISA_COUNT)
 
-/* Returns 1 if the row is there to teach: it is chosen where no other row is legal. The last two
- * rungs of the CPU's ladder, direct and packed, are production rows. */
+/* Returns 1 for a teaching row, which is chosen only if no other row is legal. The last two rungs
+ * of the CPU's ladder, direct and packed, are production rows. */
 static int is_teaching(const tgi_kernel *kernel)
 {
     return tgi_kernels_rung(kernel->family) >= 0 && kernel->family != TGI_FAMILY_cpu_direct &&
            kernel->family != TGI_FAMILY_cpu_packed;
 }
 
-/* The legal rows that give the same bits. */
+/* The choice among legal rows that give the same bits. */
 typedef struct choice {
-    const tgi_kernel *best; /* the row of the shortest predicted_s; NULL if there is none */
+    const tgi_kernel *best; /* the row with the shortest predicted_s; NULL if there is none */
     double predicted_s;
-    double serial_s; /* shortest of all */
+    double serial_s; /* shortest serial_s of these rows */
 } choice;
 
 static void consider(choice *choices, const tgi_proposal *proposal)
@@ -54,7 +54,7 @@ static int is_of_kind(const tgi_backend *backend, const tgi_kernel *kernel, tg_t
 }
 
 /* Returns 1 if this device has rows of this type. Rows of other types and devices then need no
- * proposal: finding why each is illegal would take longer than the choice. */
+ * proposal. Finding the reason why each is illegal would take longer than the choice. */
 static int has_kind(const tgi_backend *backend, tg_type type)
 {
     for (int i = 0; i < tgi_kernels_count(); i++) {
@@ -64,8 +64,8 @@ static int has_kind(const tgi_backend *backend, tg_type type)
     return 0;
 }
 
-/* Returns the best of the rows that teach, or of the others, and adds the rows asked to
- * *match_count; NULL if none is legal. `best` is room for a proposal. */
+/* Returns the best teaching row, or the best of the other rows; NULL if none is legal. Adds the
+ * number of rows that were asked to *match_count. `best` is room for a proposal. */
 static const tgi_kernel *choose_among(const tgi_backend *backend, const tgi_machine *machine,
                                       const tgi_problem *problem, const char *name, int teaches,
                                       int *match_count, tgi_proposal *best)
@@ -86,8 +86,8 @@ static const tgi_kernel *choose_among(const tgi_backend *backend, const tgi_mach
     const tgi_kernel *chosen = NULL;
     double serial_s = 0.0;
     for (int i = 0; i < BITS_COUNT; i++) {
-        /* Only the last instruction set of those that have rows for every shape is the same for
-         * every shape. */
+        /* A batch-invariant problem takes the last instruction set that has a legal row, whose rows
+         * are legal for any m. A choice by time could depend on m. */
         if (choices[i].best &&
             (!chosen || problem->is_batch_invariant || choices[i].serial_s < serial_s)) {
             chosen = choices[i].best;
@@ -104,8 +104,8 @@ tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine
     const tgi_kernel *chosen = choose_among(backend, machine, problem, name, 0, &match_count, best);
     if (!chosen)
         chosen = choose_among(backend, machine, problem, name, 1, &match_count, best);
-    /* The chosen row proposes once more: a second proposal beside *best could be too large for a
-     * small stack. */
+    /* The chosen row proposes once more, because a second proposal beside *best could be too large
+     * for a small stack. */
     if (chosen) {
         tgi_plan_propose(backend, machine, problem, chosen, best);
         return TG_STATUS_OK;
@@ -170,7 +170,7 @@ static void count_plan(const tgi_backend *backend, const tgi_machine *machine,
     candidate->occupancy = counts.occupancy;
 }
 
-/* Explains why a legal row is not the choice. */
+/* Explains why a legal row was not chosen. */
 static void tell_loss(const tgi_proposal *proposal, const tgi_proposal *best, tgi_refusal *refusal)
 {
     if (best->predicted_s > 0.0)
@@ -199,7 +199,7 @@ tg_status tgi_plan_list(const tgi_backend *backend, const tgi_machine *machine,
     if ((status = tgi_plan_canonicalize(backend, problem, &canonical)))
         return status;
     status = tgi_plan_choose(backend, machine, &canonical, NULL, &best);
-    if (status == TG_STATUS_UNSUPPORTED) /* none is legal: each says why */
+    if (status == TG_STATUS_UNSUPPORTED) /* no row is legal; each has its reason */
         best = (tgi_proposal){.kernel = NULL};
     else if (status)
         return status;

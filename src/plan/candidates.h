@@ -14,9 +14,9 @@ void tgi_plan_note_offsets(const tgi_backend *backend, tgi_problem *problem, con
 tg_status tgi_plan_canonicalize(const tgi_backend *backend, const tg_problem *problem,
                                 tgi_problem *canonical);
 
-/* Finds the legal row with the shortest prediction among those that `name` (NULL: any) matches. It
- * chooses first the bits, as if there were one thread, then the row. Errors: UNKNOWN_NAME,
- * UNSUPPORTED. */
+/* Finds the legal row with the shortest predicted time among the rows that `name` (NULL: any)
+ * matches. It first chooses the order of sums, as if there were one thread, then the fastest row of
+ * that order. Errors: UNKNOWN_NAME, UNSUPPORTED. */
 tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine,
                           const tgi_problem *problem, const char *name, tgi_proposal *best);
 

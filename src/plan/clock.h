@@ -1,4 +1,4 @@
-/* The clock by which calls are timed. */
+/* Declares the clock by which calls are timed. */
 #ifndef TGI_CLOCK_H
 #define TGI_CLOCK_H
 

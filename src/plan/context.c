@@ -38,8 +38,8 @@ static tg_status choose_isa(const tg_context_options *options, const char *devic
         return TG_STATUS_OK;
     tgi_isa isa = tgi_kernels_find_isa(name);
     int is_of_device = isa < TGI_ISA_COUNT && strcmp(tgi_kernels_isa_device(isa), device) == 0;
-    /* TILEGEMM_ISA serves contexts of every device. An instruction set of another device limits
-     * nothing here. */
+    /* TILEGEMM_ISA applies to contexts of every device. An instruction set of another device sets
+     * no limit. */
     if (!options->isa && isa < TGI_ISA_COUNT && !is_of_device)
         return TG_STATUS_OK;
     if (!is_of_device) {
@@ -95,8 +95,8 @@ static tg_status check_limit(const tg_context_options *options, tgi_machine *mac
     return TG_STATUS_OK;
 }
 
-/* Reserves the spare workspace. If there is no room, a plan that needs some will say so; what this
- * thread's last failed call said stays. */
+/* Reserves the spare workspace. If there is no memory, a plan that needs workspace asks again and
+ * reports the failure. The thread's error detail is kept. */
 static void reserve_spare(tg_context *context)
 {
     char detail[512];
@@ -170,8 +170,8 @@ void tg_destroy_context(tg_context *context)
     tgi_alloc_free(context);
 }
 
-/* The default context lives as long as the process: calls may still run in other threads at
- * exit. No lock guards it, because a child of fork() would find that lock taken for ever. */
+/* The default context lives as long as the process, because calls may still run in other threads at
+ * exit. It has no lock: a child of fork() could find that lock taken for ever. */
 static tg_context *_Atomic default_context;
 
 tg_context *tgi_context_find_default(tg_status *status)

@@ -1,4 +1,5 @@
-/* A context: a backend on its machine, a pool of workspaces and a cache of plans. */
+/* Declares a context, which has a backend on its machine, a pool of workspaces and a cache of
+ * plans. */
 #ifndef TGI_CONTEXT_H
 #define TGI_CONTEXT_H
 
@@ -12,12 +13,12 @@
 struct tg_context {
     const tgi_backend *backend;
     char device[16]; /* "cpu", "cuda:0" */
-    int64_t number;  /* no other context of the process has it; from 1 on */
+    int64_t number;  /* unique in the process; from 1 on */
     tgi_machine machine;
     FILE *log; /* NULL: no log */
     tgi_workspace_pool workspaces;
     tgi_plan_cache plans;
-    tgi_known_memory known; /* operands of products before */
+    tgi_known_memory known; /* addresses of operands of earlier products */
 };
 
 /* Returns the process's default context, which the first call makes. Returns NULL with the detail

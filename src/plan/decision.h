@@ -4,55 +4,58 @@
 
 #include <stdint.h>
 
-/* CPU family packed. D is split into row_parts x col_parts x k_parts tasks, which work on cache
- * blocks of mc rows, nc columns and kc steps of k. */
+/* The decision of CPU family packed. D is split into row_parts x col_parts x k_parts tasks, which
+ * work on cache blocks of mc rows, nc columns and kc steps of k. */
 typedef struct tgi_packed_decision {
     int64_t mc, nc, kc;
     int64_t panel_cols; /* columns of a panel of B, at most a tile's */
     int64_t row_parts, col_parts, k_parts;
+    int64_t strip_cols; /* columns of B that are packed at once */
     int is_a_packed, is_b_packed;
     int is_along_rows; /* 1: tiles follow D's rows rather than its columns */
     int is_d_far;      /* 1: tiles prefetch D, which is too large for L1 */
     int is_streamed;   /* 1: D is written past the caches */
+    int is_prefetched; /* 1: tiles prefetch what is packed next */
 } tgi_packed_decision;
 
-/* CPU families rank and dot. A task is a strip of columns of D and one of k_parts ranges of k. */
+/* The decision of CPU families rank and dot. A task is a strip of columns of D and one of k_parts
+ * ranges of k. */
 typedef struct tgi_strip_decision {
     int64_t strip_cols, kc;
     int64_t k_parts;
 } tgi_strip_decision;
 
-/* CUDA families small, dmma, simt and mma. Every tile of D has k_part_count split-K parts of
- * k_part_elems steps of k. One part means that k is not split. */
+/* The decision of CUDA families small, dmma, simt and mma. Every tile of D has k_part_count split-K
+ * parts of k_part_elems steps of k. One part means that k is not split. */
 typedef struct tgi_tile_decision {
     int64_t k_part_elems, k_part_count;
     int64_t whole_rows; /* family mma: k of the tiles of these first rows of D is not split */
     int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
     int is_transposed;  /* 1: families small and mma compute D^T = B^T A^T */
     int direct_lanes;   /* threads that share out k in family small without stages; 0: by stages */
-    int64_t direct_blocks; /* blocks of that function, over all batch entries */
+    int64_t direct_blocks; /* blocks of small without stages, over all batch entries */
 } tgi_tile_decision;
 
-/* CUDA family batch. block_count blocks of thread_count threads share out groups of group_entries
- * entries, or part_count parts of the tile rows of each entry. */
+/* The decision of CUDA family batch. block_count blocks of thread_count threads share out groups of
+ * group_entries entries, or part_count parts of the tile rows of each entry. */
 typedef struct tgi_batch_decision {
     int64_t group_entries, part_count, block_count;
     int thread_count;
 } tgi_batch_decision;
 
-/* CUDA families rank and dot. block_count blocks share out tiles of tile_cols columns in units of
- * unit_elems steps of k. No tile is split over more than part_count blocks. */
+/* The decision of CUDA families rank and dot. block_count blocks share out tiles of tile_cols
+ * columns in units of unit_elems steps of k. No tile is split over more than part_count blocks. */
 typedef struct tgi_skinny_decision {
     int64_t tile_cols, unit_elems;
     int64_t part_count, block_count;
     int is_a_repacked; /* 1: A is copied to aligned lines in the workspace */
 } tgi_skinny_decision;
 
-/* CUDA families on wgmma. The first whole_tiles tiles of D are not split. Each of the others has
- * split_count split-K parts of split_elems steps of k, whose sums lie in the workspace. The blocks
- * of a cluster hold cluster_rows tiles, one below the other, and cluster_parts split-K parts of
- * each, which they add among themselves. In families mma_bf16x and mma_fp16x teams of threads of a
- * block have those parts. */
+/* The decision of CUDA families on wgmma. The first whole_tiles tiles of D are not split. Each of
+ * the others has split_count split-K parts of split_elems steps of k, whose sums lie in the
+ * workspace. The blocks of a cluster hold cluster_rows tiles, one below the other, and
+ * cluster_parts split-K parts of each, which they add among themselves. In families mma_bf16x and
+ * mma_fp16x, teams of threads of a block have these parts. */
 typedef struct tgi_wgmma_decision {
     int64_t split_count, split_elems, whole_tiles;
     int cluster_rows, cluster_parts;

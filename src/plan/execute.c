@@ -44,14 +44,15 @@ tg_status tgi_plan_run_with_workspace(const tg_plan *plan, void *workspace, int6
     return status;
 }
 
-/* Returns the row of the operand that the caller knows the canonical one as. */
+/* Returns the caller's operand for a canonical operand: in a transposed problem, A and B change
+ * roles. */
 static const tgi_operand_row *get_callers_row(const tgi_problem *p, int id)
 {
     const tgi_operand_row *row = tgi_operands_get(id);
     return p->is_swapped ? tgi_operands_get(row->partner) : row;
 }
 
-/* Fails because the operand, which is used, is NULL. */
+/* Fails because a used operand is NULL. */
 static tg_status fail_missing(const tgi_problem *p, int id)
 {
     return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
@@ -70,7 +71,7 @@ static tg_status fail_overlap(const tgi_call *call, int id)
                            may_be_d ? " = D with the same strides" : "");
 }
 
-/* Refuses a NULL for an operand that is used, and an operand that shares memory with D. */
+/* Refuses a used operand that is NULL, and an operand that shares memory with D. */
 static __attribute__((noinline)) tg_status check_pointers(const tg_plan *plan, const tgi_call *call)
 {
     const unsigned used = plan->used;
@@ -96,7 +97,7 @@ tg_status tgi_plan_check_buffers(const tg_plan *plan, const tg_buffers *buffers)
     return tgi_problem_is_empty(&plan->problem) ? TG_STATUS_OK : check_pointers(plan, &call);
 }
 
-/* Runs the plan that `plan` owns for operands that are less aligned than it was told. */
+/* Runs the plan's own plan for operands that are less aligned than `plan` was told. */
 static tg_status run_unaligned(const tg_plan *plan, const tgi_problem *problem,
                                const tg_buffers *buffers, tgi_call *call, const tgi_kernel **ran)
 {
@@ -115,7 +116,7 @@ static tg_status run_unaligned(const tg_plan *plan, const tgi_problem *problem,
     return tgi_plan_run_with_workspace(other, given.workspace, given.workspace_bytes, call);
 }
 
-/* Runs the plan with its own alpha and beta. If no call is kept yet, this one is. */
+/* Runs the plan with its own alpha and beta. If no call is kept yet, keeps this one. */
 static tg_status run_own(const tg_plan *plan, const tg_buffers *buffers, tgi_call *call)
 {
     tgi_kept_call *kept = &((tg_plan *)plan)->kept;
@@ -136,8 +137,8 @@ static tg_status run_own(const tg_plan *plan, const tg_buffers *buffers, tgi_cal
     return status;
 }
 
-/* Runs the plan with alpha and beta of `problem`. *ran is the kernel that was called; it is another
- * than the plan's where the operands are unaligned. */
+/* Runs the plan with alpha and beta of `problem`. Sets *ran to the kernel that was called, which
+ * differs from the plan's if operands are unaligned. */
 static tg_status run_plan(const tg_plan *plan, const tgi_problem *problem,
                           const tg_buffers *buffers, tgi_bare_launch *bare_launch,
                           const tgi_kernel **ran)

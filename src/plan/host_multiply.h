@@ -1,4 +1,4 @@
-/* Products of operands in the processor's memory on a device that has its own. */
+/* Declares products of operands in the processor's memory on a device that has its own memory. */
 #ifndef TGI_HOST_MULTIPLY_H
 #define TGI_HOST_MULTIPLY_H
 
@@ -6,15 +6,15 @@
 #include "plan/panel_time.h"
 
 /* Sets *is_host to 1 if all operands that the problem uses are in the processor's memory, to 0 if
- * the device can reach all of them. Error: INVALID_ARGUMENT, if neither is so; it names an operand
- * of each. The context's backend has find_memory. */
+ * the device can reach all of them. Error: INVALID_ARGUMENT in any other case; the detail names an
+ * operand of each kind. The context's backend has find_memory. */
 tg_status tgi_host_find_operands(tg_context *context, const tg_problem *problem, int *is_host);
 
-/* Returns 1 if all operands that the problem uses are in the device's memory, 0 if that takes
- * tgi_host_find_operands to tell. The driver is asked about D in each call, because the processor's
- * memory may lie where the device's lay before. It is not asked about operands that are known from
- * earlier calls, because in a legal product they lie where D does. are_known is 1 if the caller
- * knows all of them. The context's backend has find_memory. */
+/* Returns 1 if all operands that the problem uses are known to be in the device's memory, 0 if only
+ * tgi_host_find_operands can tell. The driver is asked about D in each call, because the
+ * processor's memory may lie where the device's memory lay before. It is not asked about operands
+ * that are known from earlier calls, because in a legal product they lie where D does. are_known is
+ * 1 if the caller knows all of them. The context's backend has find_memory. */
 static inline int tgi_host_is_on_device(tg_context *context, const tg_problem *problem,
                                         int are_known)
 {

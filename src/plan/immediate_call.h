@@ -1,19 +1,19 @@
 /*
- * Calls that nothing stands in the way of. A tiny product takes as long as the instructions that
- * lead to it, so these functions are inline, and ask nothing that the plan can tell.
+ * Calls that can be launched at once. A tiny product takes as long as the instructions before its
+ * launch. These functions are therefore inline, and derive nothing that the plan already has.
  */
 #ifndef TGI_IMMEDIATE_CALL_H
 #define TGI_IMMEDIATE_CALL_H
 
 #include "plan/context.h"
 
-/* Launches the call with workspace, if the plan needs some: the caller's, of workspace_bytes bytes,
- * or that of the context if it is NULL. */
+/* Launches the call with workspace, if the plan needs it: the caller's, of workspace_bytes bytes,
+ * or the context's if `workspace` is NULL. */
 tg_status tgi_plan_run_with_workspace(const tg_plan *plan, void *workspace, int64_t workspace_bytes,
                                       tgi_call *call);
 
-/* Returns the call with the buffers of the operands that are used, under their canonical names.
- * Most products have an epilogue without operands, whose members are then passed over at once. */
+/* Returns the call with the buffers of the used operands, under their canonical names. Most
+ * products have an epilogue without operands; one test then skips all of its members. */
 static inline tgi_call tgi_plan_make_call(const tg_plan *plan, const tgi_problem *p,
                                           const tg_buffers *buffers)
 {
@@ -46,7 +46,8 @@ static inline int tgi_plan_is_in_place(const tg_plan *plan, const tgi_call *call
     return (plan->in_place >> id & 1u) && data == call->d;
 }
 
-/* Returns 1 if every used operand is given, and is D itself or lies beyond its addresses. */
+/* Returns 1 if every used operand is given, and is D itself or does not overlap D's address
+ * range. */
 static inline __attribute__((always_inline)) int tgi_plan_is_apart(const tg_plan *plan,
                                                                    const tgi_call *call)
 {
@@ -72,7 +73,7 @@ static inline __attribute__((always_inline)) int tgi_plan_is_apart(const tg_plan
     return 1;
 }
 
-/* Returns 1 if the operands are those of the plan's kept call, which there is. */
+/* Returns 1 if the operands are those of the plan's kept call. The plan has a kept call. */
 static inline __attribute__((always_inline)) int tgi_plan_is_repeated(const tg_plan *plan,
                                                                       const tg_buffers *buffers)
 {
@@ -92,14 +93,15 @@ static inline __attribute__((always_inline)) int tgi_plan_is_repeated(const tg_p
     return 1;
 }
 
-/* Returns 1 if the kernel needs an operand as aligned as it was told, and the operand is not. */
+/* Returns 1 if the kernel relies on the alignment that the plan was told, and an operand does not
+ * have it. */
 static inline int tgi_plan_is_unaligned(const tg_plan *plan, const tgi_call *call)
 {
     return (((uintptr_t)call->a & plan->aligned_bits[0]) |
             ((uintptr_t)call->b & plan->aligned_bits[1])) != 0;
 }
 
-/* Launches a call that nothing but workspace keeps back. */
+/* Launches a call that needs nothing but workspace. */
 static inline __attribute__((always_inline)) tg_status
 tgi_plan_launch(const tg_plan *plan, void *workspace, int64_t workspace_bytes, tgi_call *call)
 {
@@ -108,8 +110,8 @@ tgi_plan_launch(const tg_plan *plan, void *workspace, int64_t workspace_bytes, t
                : plan->launch(call);
 }
 
-/* Launches a call of the plan's own alpha and beta that nothing stands in the way of, and sets
- * *status. Returns 0 if the call is not one of these. The plan has a kept call. */
+/* Launches a call with the plan's own alpha and beta if it needs no further checks, and sets
+ * *status. Otherwise returns 0. The plan has a kept call. */
 static inline __attribute__((always_inline)) int
 tgi_plan_launch_at_once(const tg_plan *plan, const tg_buffers *buffers, tg_status *status)
 {

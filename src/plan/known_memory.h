@@ -1,5 +1,5 @@
-/* A table of addresses that lie in the device's memory. The driver takes 0.1 us to tell of one, and
- * programs pass the same addresses again and again. */
+/* Declares a table of addresses that lie in the device's memory. The driver takes 0.1 us to
+ * classify an address, and programs pass the same addresses again and again. */
 #ifndef TGI_KNOWN_MEMORY_H
 #define TGI_KNOWN_MEMORY_H
 
@@ -8,8 +8,8 @@
 
 #define TGI_KNOWN_MEMORY_BITS 10
 
-/* An address is at the place of its hash until another one of that place replaces it. The program
- * may have given the memory back since. A table of zeros knows NULL alone. */
+/* An address stays at the place of its hash until another address of that place replaces it. The
+ * program may have freed the memory since. A table of zeros knows only NULL. */
 typedef struct tgi_known_memory {
     atomic_uint loss_count; /* how often all addresses were forgotten */
     _Atomic uintptr_t addresses[1 << TGI_KNOWN_MEMORY_BITS];

@@ -32,22 +32,22 @@ static inline int is_repeated(const tg_plan *plan, const tg_problem *problem)
            has_factors(plan, problem);
 }
 
-/* Returns 1 if no address was forgotten since the plan kept its call. */
+/* Returns 1 if the context has forgotten no address since the plan kept its call. */
 static inline int has_lost_none(const tg_plan *plan)
 {
     return plan->kept.loss_count ==
            atomic_load_explicit(&plan->context->known.loss_count, memory_order_relaxed);
 }
 
-/* Returns 1 if the device can reach all operands, or its memory is the processor's. are_known is 1
- * if earlier calls told so of all but D. */
+/* Returns 1 if the device can reach all operands, or if its memory is ordinary memory. are_known is
+ * 1 if earlier calls have shown this for all operands but D. */
 static inline int reaches_operands(tg_context *context, const tg_problem *problem, int are_known)
 {
     return !context->backend->find_memory || tgi_host_is_on_device(context, problem, are_known);
 }
 
-/* Multiplies operands in the processor's memory, and sets *status. Returns 0 if the device can
- * reach all of them. */
+/* Multiplies operands in ordinary memory, and sets *status. Returns 0 if the device can reach all
+ * of them. */
 static __attribute__((noinline)) int
 multiply_on_host(tg_context *context, const tg_problem *problem, void *stream, tg_status *status)
 {
@@ -76,7 +76,7 @@ static __attribute__((noinline)) tg_status multiply_first(tg_context *context,
     return status;
 }
 
-/* Runs the plan of the problem with its alpha and beta. */
+/* Runs the plan with the problem's alpha and beta. */
 static inline tg_status multiply_planned(tg_context *context, const tg_plan *plan,
                                          const tg_problem *problem, void *stream)
 {

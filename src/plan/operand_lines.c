@@ -11,18 +11,18 @@
 /* A thread moves this much at a time. */
 #define TASK_BYTES ((int64_t)64 << 10)
 
-/* The part of the next line that is read ahead. */
+/* The part of the next line that is prefetched. */
 #define READ_AHEAD_BYTES 4096
 
-/* The bus copies shorter lines more slowly than threads fill pinned blocks with them, and longer
- * ones too if they lie far apart. */
+/* The bus copies shorter lines more slowly than threads copy them to pinned blocks. If lines lie
+ * far apart, this also holds for longer ones. */
 #define LONG_LINE_BYTES 1024
 #define LONG_FAR_LINE_BYTES 32768
-#define NEAR_PITCH 2 /* pitch by line */
-/* A GPU's driver takes no longer pitch. */
+#define NEAR_PITCH 2 /* pitch over the bytes of a line */
+/* The largest pitch that a GPU's driver takes. */
 #define LONG_PITCH_MAX INT32_MAX
 
-/* More threads than this fill no more of the memory's bandwidth. */
+/* More threads than this do not use more of the memory bandwidth. */
 #define THREAD_COUNT_MAX 16
 
 int tgi_operand_lines_choose_threads(void)
@@ -51,7 +51,7 @@ static int has_column_lines(const tg_matrix *matrix)
     return get_distance(matrix->row_stride) < get_distance(matrix->col_stride);
 }
 
-/* Makes lines without gaps between them one line, and entries lines. */
+/* Merges lines without gaps into one line, and treats entries as lines. */
 static tgi_operand_lines close_up(tgi_operand_lines lines)
 {
     for (int i = 0; i < 2; i++) {
@@ -110,8 +110,8 @@ typedef struct line_move {
     int is_in;
 } line_move;
 
-/* Copies past the caches, into memory that nobody reads soon. The caller ends with complete_copies,
- * once for all lines, because it waits for the stores. */
+/* Copies with streaming stores, into memory that nobody reads soon. The caller calls
+ * complete_copies once after all lines, because it waits for the stores. */
 static void copy_past_caches(char *to, const char *from, size_t bytes)
 {
 #if defined(__SSE2__)
@@ -135,8 +135,8 @@ static void complete_copies(void)
 #endif
 }
 
-/* Begins to read the next line while this one is copied. Lines lie so far apart that the processor
- * does not see where the next one begins. */
+/* Prefetches the next line while this one is copied. Lines lie too far apart for the hardware
+ * prefetcher. */
 static void read_ahead(const char *line, int64_t bytes)
 {
     for (int64_t i = 0; i < bytes && i < READ_AHEAD_BYTES; i += TGI_CACHE_LINE_BYTES)
@@ -160,7 +160,7 @@ static void move_elements(const tgi_operand_lines *lines, char *operand, char *p
     }
 }
 
-/* Moves the part of a task, a line or what of it belongs to the task at a time. */
+/* Moves the part of a task: one line, or the task's part of it, at a time. */
 static void move_task(void *state, int64_t index, int thread)
 {
     const line_move *move = state;

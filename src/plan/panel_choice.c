@@ -1,11 +1,11 @@
 /*
- * The choice of panels by time, for a GPU that copies some panels while it multiplies others. Small
- * panels start early, large ones are multiplied faster and read less, and some fill the last wave
- * of blocks: the model predicts the product of a panel, and a walk through all of them what they
- * wait for (panel_time.c).
+ * This file chooses panels by predicted time, for a GPU that copies some panels while it multiplies
+ * others. Small panels start early. Large panels are multiplied faster and read fewer bytes, and
+ * some sizes fill the last wave of blocks. The model predicts the product of a panel, and a walk
+ * through all panels predicts their waits (panel_time.c).
  *
- * The panels with the least traffic are the first candidate, and tell which operand is held. A
- * small product is not worth a search: the processor would take longer than it saves.
+ * The panels with the least traffic are the first candidate and decide which operand is held. For a
+ * small product a search would take longer than it saves.
  */
 #include "plan/panel_choice.h"
 
@@ -21,18 +21,18 @@
 #include "plan/panel_time.h"
 #include "plan/proposal.h"
 
-/* D, C and what streams have two places at least. */
+/* D, C and the streamed operand have at least two slots. */
 enum { buffer_count = 2, ROW_MAX = 4 };
-/* A candidate takes the processor about as long as this. */
+/* Seconds that the search takes for one candidate. */
 #define CANDIDATE_S 20e-6
-/* Candidates take at most this share of the time that the first one is predicted to take. */
+/* The search takes at most this share of the predicted time of the first candidate. */
 #define SEARCH_SHARE 0.01
 #define CANDIDATE_MAX 192
-/* Copies that take less time than this leave nothing to search for. */
+/* If copies take less time than this, nothing is searched. */
 #define COPY_MIN_S 5e-3
-/* D has more than two places where they take at most this share of the memory. */
+/* D has more than two slots if they take at most this share of the memory. */
 #define D_SHARE 0.1
-/* Threads that the processor of a chip is taken to have, of which nothing is known. */
+/* The assumed number of host threads beside a chip that is not installed. */
 #define THREAD_COUNT 16
 
 typedef struct search {
@@ -42,17 +42,17 @@ typedef struct search {
     const tgi_problem *canonical;
     tgi_panel_rates rates;
     double memory_bytes;
-    /* Rows of the kernel table that were chosen. They predict a candidate, because to ask all rows
-     * takes a hundred times as long. */
+    /* Rows of the kernel table that were chosen so far. Only these predict a candidate, because
+     * asking all rows takes a hundred times as long. */
     const tgi_kernel *rows[ROW_MAX];
     int row_count;
-    double whole_s;    /* the product at once is predicted to take as long */
+    double whole_s;    /* predicted time of the undivided product */
     int budget;        /* candidates that may still be tried */
     tg_panels *panels; /* the best ones, */
     tg_panel_times *times;
 } search;
 
-/* Makes the canonical problem of the first panel, whose operands are on the device. */
+/* Makes the canonical problem of the first panel, with operands on the device. */
 static int make_panel(const search *of, const tg_panels *panels, tgi_problem *canonical)
 {
     tg_problem panel;
@@ -66,8 +66,8 @@ static int make_panel(const search *of, const tg_panels *panels, tgi_problem *ca
     return !tgi_plan_canonicalize(of->backend, &panel, canonical);
 }
 
-/* Chooses the kernel of the first panel among all rows. Returns its time; *kernel stays as it is if
- * there is none. */
+/* Chooses the kernel of the first panel among all rows. Returns its predicted time; if there is
+ * none, *kernel does not change. */
 static double choose_row(search *of, const tg_panels *panels, const char **kernel)
 {
     tgi_problem canonical;
@@ -84,8 +84,8 @@ static double choose_row(search *of, const tg_panels *panels, const char **kerne
     return best.predicted_s;
 }
 
-/* Returns the time of the first panel by the fastest of the rows that were chosen, 0 if none forms
- * it. */
+/* Returns the predicted time of the first panel by the fastest of the chosen rows; 0 if none is
+ * legal. */
 static double predict_product(const search *of, const tg_panels *panels)
 {
     tgi_problem canonical;
@@ -101,7 +101,7 @@ static double predict_product(const search *of, const tg_panels *panels)
     return product_s;
 }
 
-/* Sets all times of the panels, which `cut` made, from that of the first panel's product. */
+/* Sets all times of the panels of `cut` from the time of the first panel's product. */
 static void predict(const search *of, const tgi_panel_cut *cut, const tg_panels *panels,
                     double product_s, tg_panel_times *times)
 {
@@ -125,8 +125,8 @@ static int keep_all(const search *of, tgi_panel_cut *cut)
            tgi_panels_count_need(cut) <= of->memory_bytes;
 }
 
-/* Cuts an entry into so many held panels and streamed ones, as many held at once as memory allows.
- * Returns 0 if it allows none. */
+/* Cuts an entry into the given numbers of held and streamed panels, and holds as many as memory
+ * allows. Returns 0 if memory allows none. */
 static int cut_in_counts(const search *of, tgi_panel_cut *cut, int64_t held, int64_t streamed)
 {
     cut->held = tgi_panels_even_out(cut->held_length, tgi_divide_up(cut->held_length, held));
@@ -152,9 +152,10 @@ static int cut_in_counts(const search *of, tgi_panel_cut *cut, int64_t held, int
     return tgi_panels_count_need(cut) <= of->memory_bytes;
 }
 
-/* Tries so many held panels and streamed ones. Returns 1 if they are predicted to be the fastest so
- * far. The first panels come before any product, and the last one of D goes after all: where this
- * and the longer of copies and products take too long already, nothing more is predicted. */
+/* Tries the given numbers of held and streamed panels. Returns 1 if they are predicted to be the
+ * fastest so far. The first panels arrive before any product, and the last panel of D leaves after
+ * all products. If these copies and the longer of all copies and products already take too long,
+ * the walk is left out. */
 static int try_counts(search *of, const tgi_panel_cut *entry, int is_b_held, int64_t held,
                       int64_t streamed)
 {
@@ -183,7 +184,7 @@ static int try_counts(search *of, const tgi_panel_cut *entry, int is_b_held, int
     return 1;
 }
 
-/* Goes from the best panels to those with one more or fewer while that is better. */
+/* Moves from the best panels to neighbours with one panel more or fewer while that is faster. */
 static void search_near(search *of, const tgi_panel_cut *cut, int is_b_held)
 {
     static const int steps[][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}, {1, -1}, {-1, 1}};
@@ -198,7 +199,7 @@ static void search_near(search *of, const tgi_panel_cut *cut, int is_b_held)
     }
 }
 
-/* Predicts the best panels by the kernel that will form them. */
+/* Predicts the best panels with the kernel that will form them. */
 static void choose_kernel(search *of)
 {
     const tg_panels *panels = of->panels;
@@ -210,7 +211,7 @@ static void choose_kernel(search *of)
     of->times->kernel = kernel;
 }
 
-/* Tries panels of many sizes, and then those near the best ones. */
+/* Tries panels of many sizes, then the neighbours of the best ones. */
 static void search_sizes(search *of, int is_b_held)
 {
     static const int counts[] = {4, 8, 1, 16, 2, 32, 6, 11, 3, 22, 45, 64, 5, 7, 9, 13, 19, 27};

@@ -20,8 +20,8 @@ static panel_range get_range(int64_t length, int64_t part, int64_t index)
     return (panel_range){first, rest < part ? rest : part};
 }
 
-/* Moves the data of an operand by `elems` elements; NULL stays NULL. Nothing says that a pointer is
- * one until the product reads it. */
+/* Moves the data of an operand by `elems` elements; NULL stays NULL. The address is computed as an
+ * integer, because the pointer need not be valid before the product reads it. */
 static void move_data(tg_problem *panel, int id, int64_t elems)
 {
     const void *data = tgi_operands_get_data(panel, id);
@@ -75,8 +75,8 @@ static int are_panels_of(const tg_panels *panels, const tgi_problem *q)
                                       panels->row_panel_count * panels->col_panel_count;
 }
 
-/* Finds product `index` of two streamed panels that pass `count` held ones. The second one follows
- * the first, `lag` products behind it. */
+/* Finds product `index` of two streamed panels and `count` held ones. The second streamed panel
+ * follows the first, `lag` products behind it. */
 static tgi_panel_place find_in_pair(int64_t count, int64_t lag, int64_t index)
 {
     const int64_t mixed = index - lag;
@@ -87,9 +87,10 @@ static tgi_panel_place find_in_pair(int64_t count, int64_t lag, int64_t index)
     return mixed % 2 ? (tgi_panel_place){mixed / 2, 1} : (tgi_panel_place){lag + mixed / 2, 0};
 }
 
-/* Finds product `index` of a pass of `streamed` panels over `count` held ones. The last two of them
- * pass together, so that held panels are done, and replaced, one after the other while there is
- * work. The first two do so too, so that each held panel that comes brings two products. */
+/* Finds product `index` of a pass of `streamed` panels over `count` held ones. The last two
+ * streamed panels pass together, so that held panels are finished and replaced one at a time while
+ * there is work. The first two also pass together, so that each arriving held panel allows two
+ * products. */
 static tgi_panel_place find_in_pass(int64_t count, int64_t streamed, int64_t index)
 {
     if (streamed > 1 && index < 2 * count)
@@ -102,8 +103,8 @@ static tgi_panel_place find_in_pass(int64_t count, int64_t streamed, int64_t ind
     return place;
 }
 
-/* Finds product `index` of panels that all stay once they are there. They come in such an order
- * that about as many bytes of both operands are there, which allows the most products. */
+/* Finds product `index` of panels that all stay. They arrive in an order in which both operands
+ * have about equally many bytes on the device, which allows the most products. */
 static tgi_panel_place find_in_square(const tg_panels *panels, int64_t held, int64_t streamed,
                                       int64_t index)
 {

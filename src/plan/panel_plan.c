@@ -1,4 +1,4 @@
-/* The plan of panels: how a product is cut where memory does not hold it at once. */
+/* This file cuts a product into panels if memory does not hold all of it. */
 #include <math.h>
 #include <string.h>
 
@@ -10,21 +10,21 @@
 #include "plan/panel_plan.h"
 #include "tilegemm_lab.h"
 
-/* A product by this many streamed rows or columns is about as fast as one by more. */
+/* With this many streamed rows or columns a product is about as fast as with more. */
 #define NARROW_LENGTH 1024
-/* Panels of at least two units have whole units. Kernels have tiles of 128 or a part of it. */
+/* Panels of at least two units have whole units. The tiles of kernels divide 128. */
 #define UNIT_LENGTH 128
-/* A flop limit makes the streamed panels no narrower than this. */
+/* A flop limit does not make streamed panels narrower than this. */
 #define STREAM_LENGTH_MIN 128
-/* Panels that are copied beside products are so small that the first product starts early: as many
- * are held at once, and an operand that streams has as many at least. Those that stream are longer,
- * because each held one is multiplied by one of them as soon as it comes. */
+/* If copies overlap with products, panels are small so that the first product starts early. This
+ * many panels are held at once, and the streamed operand has at least as many. Streamed panels are
+ * longer, because each arriving held panel is multiplied by one of them at once. */
 #define HELD_PANEL_COUNT 8
 #define STREAM_PANEL_COUNT 4
 
-/* Returns the length of a panel of an operand of which `held` rows or columns are there at once.
- * With one buffer it is all of them. With two, the panels of the next ones take the places of those
- * that are done, so that there are at least two unless the operand is there whole. */
+/* Returns the length of a held panel, if `held` rows or columns are on the device at once. With one
+ * buffer the panel has all of them. With two buffers new panels replace finished ones, so that
+ * there are at least two panels unless the whole operand is on the device. */
 static int64_t get_part(const tgi_panel_cut *cut, int buffer_count, int64_t held)
 {
     const int64_t most = held < cut->held_length ? tgi_divide_up(held, 2) : held;
@@ -34,22 +34,23 @@ static int64_t get_part(const tgi_panel_cut *cut, int buffer_count, int64_t held
     return part > NARROW_LENGTH ? part : most < NARROW_LENGTH ? most : NARROW_LENGTH;
 }
 
-/* Returns how many panels of the streamed operand, of `streamed` rows or columns, are there at
- * once. In a batch the next entry's come while one is multiplied, even if one is all of it. */
+/* Returns the number of streamed panels, of `streamed` rows or columns, on the device at once. In a
+ * batch the panels of the next entry arrive during a product, even if one panel is the whole
+ * operand. */
 static int64_t count_streamed(const tgi_panel_cut *cut, int64_t streamed)
 {
     return streamed >= cut->stream_length && cut->entry_count == 1 ? 1 : cut->stream_count;
 }
 
-/* Returns as much for D. */
+/* Returns the number of panels of D on the device at once. */
 static int64_t count_d(const tgi_panel_cut *cut, int64_t held, int64_t streamed)
 {
     const int is_whole = held >= cut->held_length && streamed >= cut->stream_length;
     return is_whole && cut->entry_count == 1 ? 1 : cut->d_count;
 }
 
-/* Returns the bytes of `held_count` panels of `held` rows or columns, of the places of panels of
- * `streamed`, and of those of D and of C. */
+/* Returns the bytes of `held_count` panels of `held` rows or columns, plus the slots for streamed
+ * panels of `streamed`, for D and for C. */
 static double get_need(const tgi_panel_cut *cut, int64_t held_count, int64_t held, int64_t streamed)
 {
     return (double)held_count * (double)held * cut->held_bytes +
@@ -63,7 +64,7 @@ double tgi_panels_count_need(const tgi_panel_cut *cut)
     return get_need(cut, cut->held_count, cut->held, cut->streamed);
 }
 
-/* Returns as much for `held` rows or columns in panels of get_part. */
+/* Returns these bytes for `held` rows or columns in panels of get_part. */
 static double get_held_need(const tgi_panel_cut *cut, int buffer_count, int64_t held,
                             int64_t streamed)
 {
@@ -71,8 +72,9 @@ static double get_held_need(const tgi_panel_cut *cut, int buffer_count, int64_t 
     return get_need(cut, tgi_divide_up(held, part), part, streamed);
 }
 
-/* Returns the longest part within the limit of the operand whose length is given as 0, beside the
- * other one's: `held` in its panels, one panel of `streamed`. It is 0 if not even 1 is within. */
+/* Returns the greatest length within the limit for the operand whose length is given as 0. The
+ * other operand has `held` rows or columns in panels, or one panel of `streamed`. Returns 0 if a
+ * length of 1 exceeds the limit. */
 static int64_t fit(const tgi_panel_cut *cut, const tg_panel_limits *limits, int64_t held,
                    int64_t streamed)
 {
@@ -100,8 +102,9 @@ int64_t tgi_panels_even_out(int64_t length, int64_t most)
     return most >= 2 * UNIT_LENGTH && whole <= most ? whole : part;
 }
 
-/* Cuts the entry: holds as much of one operand as the limit leaves beside a narrow panel of the
- * other, which then takes the rest. Returns 0 if the limit is below one element of D. */
+/* Cuts the entry. It holds as much of one operand as fits beside a narrow panel of the other
+ * operand, whose panel then takes the remaining memory. Returns 0 if the limit is below one element
+ * of D. */
 static int cut_entry(tgi_panel_cut *cut, const tg_panel_limits *limits)
 {
     int64_t streamed = cut->stream_length < NARROW_LENGTH ? cut->stream_length : NARROW_LENGTH;
@@ -115,7 +118,7 @@ static int cut_entry(tgi_panel_cut *cut, const tg_panel_limits *limits)
         return 0;
     cut->held = tgi_panels_even_out(cut->held_length, get_part(cut, limits->buffer_count, held));
     const int64_t part_count = tgi_divide_up(cut->held_length, cut->held);
-    /* At least one panel and at most all are there, as many in each pass. */
+    /* At least one panel and at most all are held, and each pass has the same number. */
     cut->held_count = tgi_divide_up(part_count, tgi_divide_up(part_count, held / cut->held));
     streamed = fit(cut, limits, cut->held, 0);
     if (limits->buffer_count > 1) {
@@ -133,9 +136,9 @@ static int cut_entry(tgi_panel_cut *cut, const tg_panel_limits *limits)
     return 1;
 }
 
-/* Returns the bytes of A and B that an entry reads. A single streamed panel stays. Where several
- * panels are held, the stream turns after each pass, and its last two panels stay; at the end where
- * it began only one of three does. */
+/* Returns the bytes of A and B that an entry reads. A single streamed panel stays. If several
+ * panels are held, the stream reverses after each pass, and its last two panels stay. Of three
+ * streamed panels only one stays at the end where the stream began. */
 static double count_reads(const tgi_panel_cut *cut)
 {
     const int64_t passes = cut->streamed < cut->stream_length
@@ -143,7 +146,7 @@ static double count_reads(const tgi_panel_cut *cut)
                                : 1;
     const int64_t count = tgi_divide_up(cut->stream_length, cut->streamed);
     const int64_t last = cut->stream_length - (count - 1) * cut->streamed;
-    /* With three panels the place that was filled first holds the one that is needed next. */
+    /* With three panels the slot that was filled first holds the panel that is needed next. */
     const int64_t at_start = count == 2   ? cut->stream_length
                              : count == 3 ? cut->streamed
                                           : 2 * cut->streamed;
@@ -214,8 +217,8 @@ tgi_panel_cut tgi_panels_describe(const tg_problem *problem, const tgi_problem *
                            .d_pitch = get_pitch(problem, TGI_OPERAND_d)};
 }
 
-/* Sets the counts that follow from the sizes of a panel, and the bytes of an entry that are read,
- * to those of all panels. */
+/* Sets the counts that follow from a panel's sizes, and scales the bytes that an entry reads to all
+ * panels. */
 static void count_panels(tg_panels *panels, const tgi_problem *q, const tgi_panel_cut *cut)
 {
     const double d_elems = (double)q->batch_count * (double)q->m * (double)q->n;
@@ -251,7 +254,7 @@ static tg_status fail_limit(const tgi_panel_cut *cut, const tg_panel_limits *lim
                            ceil(get_held_need(cut, limits->buffer_count, 1, 1)));
 }
 
-/* Cuts one entry by either operand, and keeps the way that reads less. */
+/* Cuts one entry with either operand held, and keeps the cut that reads fewer bytes. */
 static tg_status choose_cut(const tg_problem *problem, const tgi_problem *q,
                             const tg_panel_limits *limits, tg_panels *panels)
 {
@@ -260,14 +263,15 @@ static tg_status choose_cut(const tg_problem *problem, const tgi_problem *q,
     if (!cut_entry(&b_held, limits) || !cut_entry(&a_held, limits))
         return fail_limit(&b_held, limits);
     const double b_reads = count_reads(&b_held), a_reads = count_reads(&a_held);
-    /* If both read as much, the longer side of D streams, because a flop limit cuts it alone. */
+    /* If both cuts read equally many bytes, the longer side of D streams, because a flop limit cuts
+     * only that side. */
     const int is_b_held =
         b_reads < a_reads || (b_reads == a_reads && b_held.stream_length >= b_held.held_length);
     tgi_panels_set(panels, q, is_b_held ? &b_held : &a_held, is_b_held);
     return TG_STATUS_OK;
 }
 
-/* Returns the whole batch entries that a panel can have; 0 if the limit is below one. */
+/* Returns the number of whole batch entries in a panel; 0 if one entry exceeds the limit. */
 static int64_t count_entries(const tgi_problem *p, const tgi_panel_cut *cut,
                              const tg_panel_limits *limits, double *entry_bytes)
 {
@@ -279,7 +283,7 @@ static int64_t count_entries(const tgi_problem *p, const tgi_panel_cut *cut,
         most = (double)limits->memory_bytes / (*entry_bytes * (double)buffer_count);
     if (limits->flop_count > 0 && flops > 0 && most >= 1)
         most = fmin(most, fmax(limits->flop_count / flops, 1));
-    if (buffer_count > 1) /* a few large entries are cut, as a product without a batch is */
+    if (buffer_count > 1) /* a few large entries are cut like single products */
         most = fmin(most, (double)(p->batch_count / HELD_PANEL_COUNT));
     return (int64_t)most;
 }

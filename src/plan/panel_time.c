@@ -1,7 +1,8 @@
 /*
- * Three streams form panels: copies in, products, copies out. Each takes the panels in one order,
- * and what a panel waits for is known when its turn comes: its operands, the products that had
- * their places before, and D of the panel that had its place before. So one walk gives all times.
+ * Three streams form panels: copies in, products, copies out. Each takes the panels in one order. A
+ * panel waits for its operands, for the earlier products in their slots, and for the D of the panel
+ * that had its slot before. All of these times are known when its turn comes, so that one walk
+ * gives all times.
  */
 #include "plan/panel_time.h"
 
@@ -10,30 +11,31 @@
 #include "core/checked.h"
 #include "plan/operand_lines.h"
 
-/* The shares of a bus's specification that copies of pinned memory reach, measured on an H200. */
+/* Copies of pinned memory reach these shares of the bus's specified rate, one way alone and both
+ * ways at once; measured on an H200. */
 #define ALONE_SHARE 0.88
 #define BOTH_SHARE 0.80
-/* Bytes a second that a thread fills pinned blocks with and empties them, and its seconds for each
- * line that begins, measured with 16 beside copies on the bus. */
+/* The rates at which a thread fills and empties pinned blocks, and its seconds for each line,
+ * measured with 16 threads beside copies on the bus. */
 #define FILL_BYTES_PER_S 5.0e9
 #define EMPTY_BYTES_PER_S 7.5e9
 #define LINE_S 0.6e-6
-/* Seconds that copies on the bus take longer for each line of the operands, which lie far apart in
- * the processor's memory, whether the bus or threads read and write them. */
+/* Extra seconds on the bus for each line of the operands, because lines lie far apart in ordinary
+ * memory. They hold whether the bus or threads access the lines. */
 #define BUS_LINE_S 20e-9
-/* Seconds that the calling thread takes for the plan of a panel and its copies. */
+/* Seconds of the calling thread for the plan of a panel and its copies. */
 #define PANEL_S 40e-6
-/* Seconds between two products, from the end of D's copy until its place is free, which is when the
- * last pinned block has been emptied, and of what a call opens and closes. */
+/* Seconds between two products; from the end of D's copy until its slot is free, when the last
+ * pinned block has been emptied; and for the start and end of a call. */
 #define LAUNCH_S 15e-6
 #define RETURN_S 150e-6
 #define CALL_S 1e-3
-/* More panels than this are not walked: what they wait for at the ends is little. */
+/* More panels than this are not walked, because their waits at the ends are a small share. */
 #define WALK_MAX 4096
 
-/* Places of an operand's panels, which are filled in turn. */
+/* The slots of an operand's panels, which are filled in turn. */
 typedef struct place_ring {
-    int64_t panel[TGI_PANEL_HELD_MAX]; /* number of the panel that is there, -1: none */
+    int64_t panel[TGI_PANEL_HELD_MAX]; /* number of the panel in the slot, -1: none */
     double ready_s[TGI_PANEL_HELD_MAX], released_s[TGI_PANEL_HELD_MAX];
     int count, next;
 } place_ring;
@@ -41,7 +43,7 @@ typedef struct place_ring {
 typedef struct panel_walk {
     const tgi_panel_cut *cut;
     double in_bytes_per_s, out_bytes_per_s;
-    double in_s, product_s, out_s; /* when each stream has done what it was given */
+    double in_s, product_s, out_s; /* when each stream ends its work so far */
     double formed_s[TGI_PANEL_D_MAX], returned_s[TGI_PANEL_D_MAX]; /* the last panels, in turn */
     place_ring held, streamed;
 } panel_walk;
@@ -72,21 +74,22 @@ static int64_t get_stream_length(const tg_panels *panels)
     return panels->is_b_held ? panels->row_count : panels->col_count;
 }
 
-/* The copies of an operand, and the lines in which the processor's memory has it. */
+/* The copies of an operand, and its lines in ordinary memory. */
 typedef struct operand_copies {
     double in_bytes, out_bytes, lines;
     double line_bytes, pitch;
 } operand_copies;
 
-/* Returns the bytes of a line of a panel of A or B, which has `length` rows or columns of D, and
- * for each of them `bytes`. */
+/* Returns the bytes of a line in a panel of A or B. The panel has `length` rows or columns of D, of
+ * `bytes` each. */
 static double find_line(double bytes, double lines, double length)
 {
     return lines > 0 ? bytes / lines * length : bytes;
 }
 
-/* Tells the copies of all panels, of the held operand, of the other one, and of D with C. A held
- * panel is copied once, and the other operand is all else that is read. C has the lines of D. */
+/* Sets the copies of all panels: of the held operand, of the streamed operand, and of D with C. A
+ * held panel is copied once; all other bytes that are read belong to the streamed operand. C has
+ * the lines of D. */
 static void find_copies(const tgi_panel_cut *cut, const tg_panels *panels, operand_copies copies[3])
 {
     const double elems = panels->written_bytes / cut->d_bytes;
@@ -116,8 +119,8 @@ static void find_copies(const tgi_panel_cut *cut, const tg_panels *panels, opera
                                  .pitch = cut->d_pitch};
 }
 
-/* Returns the seconds that threads take to fill and empty pinned blocks with an operand. A bus
- * copies lines with gaps of one batch entry only. */
+/* Returns the seconds that threads take to copy an operand through pinned blocks. The bus itself
+ * copies lines with gaps only within one batch entry. */
 static double find_thread_seconds(const operand_copies *copies, int64_t entry_count,
                                   const tgi_panel_rates *rates)
 {
@@ -155,7 +158,7 @@ static void open_ring(place_ring *ring, int64_t panel_count, int64_t most)
         ring->panel[i] = -1;
 }
 
-/* Returns the place of a panel, which is copied in unless it is there. */
+/* Returns the slot of a panel, and copies the panel in unless it is there. */
 static int bring(panel_walk *walk, place_ring *ring, int64_t panel, double bytes)
 {
     for (int i = 0; i < ring->count; i++) {
@@ -187,7 +190,7 @@ static void form(panel_walk *walk, const tg_panels *panels, int64_t number, int6
     const double held_lines = measure_part(cut->held_length, held, place.held);
     const double stream_lines = measure_part(cut->stream_length, streamed, place.streamed);
     const double elems = entries * held_lines * stream_lines;
-    const int64_t first = number - of_entry; /* tells the panels of entries apart */
+    const int64_t first = number - of_entry; /* distinguishes the panels of entries */
     const int turn = (int)(number % panels->d_count);
     const int at = bring(walk, &walk->streamed, first + place.streamed,
                          entries * stream_lines * cut->stream_bytes);
@@ -217,7 +220,7 @@ double tgi_panels_predict(const tgi_panel_cut *cut, const tg_panels *panels, int
     const int64_t of_entry = panels->row_panel_count * panels->col_panel_count;
     if (panels->panel_count > WALK_MAX)
         return CALL_S + fmax(copy_s, (double)panels->panel_count * (product_s + LAUNCH_S));
-    /* The way that has more to do is always busy while copies decide the time. */
+    /* If copies decide the time, the direction with more bytes is always busy. */
     panel_walk walk = {.cut = cut,
                        .in_bytes_per_s = in < out ? rates->both_bytes_per_s : in / copy_s,
                        .out_bytes_per_s = in < out ? out / copy_s : rates->both_bytes_per_s};

@@ -7,8 +7,8 @@
 #include "core/structs.h"
 #include "plan/candidates.h"
 
-/* Returns 1 if the operand has D's layout and the epilogue reads it: an element is then read before
- * it is written. */
+/* Returns 1 if the operand may be D itself: the epilogue reads it, and it has D's layout, so that
+ * each element is read before it is written. */
 static int may_be_in_place(const tgi_problem *p, int id)
 {
     const tgi_layout *layout = tgi_problem_get_layout(p, id);
@@ -16,8 +16,8 @@ static int may_be_in_place(const tgi_problem *p, int id)
            layout->col == p->d.col && layout->batch == p->d.batch;
 }
 
-/* Notes which operands are used and where they lie; none if D is empty, so that no call looks at a
- * pointer then. */
+/* Notes the used operands and their address ranges. An empty D uses none, so that no call reads a
+ * pointer. */
 static void set_spans(tg_plan *plan)
 {
     const tgi_problem *p = &plan->problem;
@@ -82,7 +82,7 @@ static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
     return NULL;
 }
 
-/* Does as tgi_plan_make, and sees to no workspace. */
+/* Makes a plan like tgi_plan_make, but reserves no workspace. */
 static tg_status choose_plan(tg_context *context, const tgi_problem *problem,
                              const tg_problem *original, const char *name, tg_plan **plan)
 {
@@ -126,8 +126,8 @@ tg_status tgi_plan_check(tg_context *context, const tg_problem *problem, int *is
     return status;
 }
 
-/* Returns a plan from the cache for its new user: the cached one if it has the problem's factors,
- * else a copy of it that has; NULL if there is none, or no memory for the copy. */
+/* Returns a plan from the cache for a new user: the cached plan if it has the problem's alpha and
+ * beta, otherwise a copy with them. Returns NULL if there is no plan, or no memory for the copy. */
 static tg_plan *find_plan(tg_context *context, const tg_problem *given)
 {
     tgi_plan_slot *slot =
@@ -144,7 +144,7 @@ static tg_plan *find_plan(tg_context *context, const tg_problem *given)
     return plan;
 }
 
-/* Creates a plan by the cache: adds the one that it makes. */
+/* Takes a plan from the cache, or makes one and adds it. */
 static tg_status create_cached(tg_context *context, const tg_problem *problem, tg_plan **plan)
 {
     const unsigned alignment = (unsigned)context->backend->operand_alignment;

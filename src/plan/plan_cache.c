@@ -37,8 +37,8 @@ tgi_plan_slot *tgi_plan_cache_search(tgi_plan_cache *cache, const tg_problem *pr
     return NULL;
 }
 
-/* Puts the plan into the slot and returns the one that was there; returns the plan itself if the
- * slot is in use. The cache is locked. */
+/* Puts the plan into the slot and returns the plan that was there. If the slot is in use, returns
+ * `plan`. The cache is locked. */
 static tg_plan *replace(tgi_plan_slot *slot, uint64_t hash, tg_plan *plan)
 {
     unsigned unused = 0;
@@ -68,7 +68,7 @@ void tgi_plan_cache_add(tgi_plan_cache *cache, tg_plan *plan, unsigned operand_a
     const uint64_t hash = tgi_plan_key_hash(problem, operand_alignment);
     const unsigned set = find_set(hash);
     tgi_plan_slot *slots = &cache->slots[set * TGI_PLAN_CACHE_WAYS];
-    tg_plan *before = plan; /* the plan that is left over */
+    tg_plan *before = plan; /* the plan to release */
     tgi_plan_retain(plan);
     tgi_lock_take(&cache->lock);
     const int is_there = has_plan(slots, problem);

@@ -1,5 +1,5 @@
-/* A cache that finds plans by their key. Reading takes no lock. A reader pins the slot of a plan,
- * and a writer replaces no plan whose slot is pinned. */
+/* Declares a cache that finds plans by their key. Readers take no lock: a reader pins the slot of a
+ * plan, and a writer replaces no plan whose slot is pinned. */
 #ifndef TGI_PLAN_CACHE_H
 #define TGI_PLAN_CACHE_H
 
@@ -10,7 +10,7 @@
 #define TGI_PLAN_CACHE_WAYS 4
 #define TGI_PLAN_CACHE_HINTS 256
 
-/* The highest bit of pin_count: a writer replaces the plan. */
+/* The highest bit of pin_count is set while a writer replaces the plan. */
 #define TGI_PLAN_REPLACING (1u << 31)
 
 typedef struct tgi_plan_slot {
@@ -19,8 +19,8 @@ typedef struct tgi_plan_slot {
     atomic_uint pin_count; /* readers, and TGI_PLAN_REPLACING */
 } tgi_plan_slot;
 
-/* A hash leads to a set of TGI_PLAN_CACHE_WAYS slots. When a set is full, the oldest of its plans
- * that is not in use falls out. */
+/* A hash selects a set of TGI_PLAN_CACHE_WAYS slots. If a set is full, the oldest of its plans that
+ * is not in use is replaced. */
 typedef struct tgi_plan_cache {
     /* A hint is the index of the slot at which the last lookup of a problem of these sizes ended. A
      * repeated call then needs no hash. */

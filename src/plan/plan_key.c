@@ -83,7 +83,8 @@ int tgi_plan_key_round_factors(const tgi_plan_key *key, const tg_problem *p,
     return 1;
 }
 
-/* Four multiplicative hashes run side by side, so that no product waits for the one before. */
+/* Four multiplicative hashes run side by side, so that no multiplication waits for the previous
+ * one. */
 uint64_t tgi_plan_key_hash(const tg_problem *p, unsigned operand_alignment)
 {
     const uintptr_t place = operand_alignment - 1;

@@ -16,7 +16,7 @@ typedef union tgi_plan_words {
 } tgi_plan_words;
 
 typedef struct tgi_plan_key {
-    tgi_plan_words pattern; /* bits outside the mask are 0, but for alpha and beta */
+    tgi_plan_words pattern; /* bits outside the mask are 0, except those of alpha and beta */
     tgi_plan_words mask;
     /* 1: alpha or beta is neither 0 nor 1. All such values share a plan, and their bits are outside
      * the mask. */
@@ -31,12 +31,12 @@ typedef struct tgi_plan_factors {
 #undef TGI_FACTOR
 } tgi_plan_factors;
 
-/* Makes the key of a valid problem. Pointers to A and B enter it by their place within
- * operand_alignment bytes, a power of two. */
+/* Makes the key of a valid problem. Pointers to A and B enter it modulo operand_alignment bytes, a
+ * power of two. */
 void tgi_plan_key_make(const tg_problem *problem, unsigned operand_alignment, tgi_plan_key *key);
 
-/* Returns a hash of what every mask covers. Problems that match one key have one hash; it is never
- * 0. */
+/* Returns a hash of the bits that every mask covers. Problems that match one key have one hash; it
+ * is never 0. */
 uint64_t tgi_plan_key_hash(const tg_problem *problem, unsigned operand_alignment);
 
 /* Rounds alpha and beta. Returns 0 if the factors of a problem that otherwise matches the key are
@@ -54,11 +54,11 @@ static inline int tgi_plan_key_has_factors(const tgi_plan_key *key, const tg_pro
     return is_same;
 }
 
-/* Two words of a problem: every processor has registers for them. */
+/* A pair is two words of a problem. Every processor has registers for it. */
 typedef uint64_t tgi_plan_pair __attribute__((vector_size(16), aligned(8), may_alias));
 
-/* Returns 1 if the problem matches the key. Loads are what this costs, so no mask is loaded that is
- * known, and no matrix is looked at that is not read. */
+/* Returns 1 if the problem matches the key. The time goes to loads, so no mask is loaded that is
+ * known, and no matrix that is not read is compared. */
 static inline int tgi_plan_key_matches(const tgi_plan_key *key, const tg_problem *problem)
 {
     const char *given = (const char *)problem, *pattern = (const char *)&key->pattern;
@@ -66,7 +66,7 @@ static inline int tgi_plan_key_matches(const tgi_plan_key *key, const tg_problem
     const tg_problem *of_key = &key->pattern.problem, *covered = &key->mask.problem;
     tgi_plan_factors factors;
     tgi_plan_pair differs = {0, 0};
-    /* Their pointers tell how A and B are aligned. */
+    /* The pointers to A and B must be as aligned as the key's. */
     uintptr_t unaligned =
         (((uintptr_t)problem->a.data ^ (uintptr_t)of_key->a.data) & (uintptr_t)covered->a.data) |
         (((uintptr_t)problem->b.data ^ (uintptr_t)of_key->b.data) & (uintptr_t)covered->b.data);
@@ -95,7 +95,7 @@ static inline int tgi_plan_key_matches(const tgi_plan_key *key, const tg_problem
 #include "core/operands.def"
 #undef TGI_OPERAND
     }
-    /* Everything behind the matrices. */
+    /* These are the members behind the matrices. */
 #pragma GCC unroll 16
     for (size_t offset = offsetof(tg_problem, op_a); offset < sizeof *problem; offset += 16)
         COMPARE(offset + 16 <= sizeof *problem ? offset : sizeof *problem - 16)

@@ -1,5 +1,5 @@
-/* PLAN: a chosen kernel, prepared for its launch. The cache and the users of a plan share it, and
- * the last of them frees it. */
+/* Declares a plan, a chosen kernel that is prepared for its launch. The cache and the users of a
+ * plan share it, and the last of them frees it. */
 #ifndef TGI_PLAN_OBJECT_H
 #define TGI_PLAN_OBJECT_H
 
@@ -9,7 +9,7 @@
 #include "plan/backend.h"
 #include "plan/plan_key.h"
 
-/* A and B may each be unaligned. */
+/* The combinations of aligned and unaligned A and B. */
 #define TGI_PLAN_ALIGNMENTS 4
 
 /* States of a kept call. */
@@ -19,27 +19,28 @@ enum {
     TGI_KEPT_DONE   /* a call is kept, and never another one */
 };
 
-/* The first call of a plan that succeeded. A call with the same operands needs no checks, and the
- * backend may have kept what it launches. */
+/* A kept call is the first call of a plan that succeeded. A call with the same operands needs no
+ * checks, and the backend may have kept its launches. */
 typedef struct tgi_kept_call {
     atomic_int state;
     unsigned loss_count; /* the count of the context's known memory before the call */
     tgi_call call;       /* a repeated call may have another stream and workspace */
-    tg_buffers buffers;  /* the call's */
+    tg_buffers buffers;  /* buffers of the call */
 } tgi_kept_call;
 
 struct tg_plan {
     tg_context *context;
     tgi_kept_call kept;
     void *prepared;        /* owned; filled by the backend; NULL if the problem is empty */
-    tgi_launch_fn *launch; /* runs what is prepared */
+    tgi_launch_fn *launch; /* runs the prepared launch */
     unsigned used;         /* operands that are read or written, as tgi_epilogue_find_used */
     unsigned in_place;     /* used operands that have the layout of D, and may be it */
-    int takes_workspace;   /* 1: a call needs some */
+    int takes_workspace;   /* 1: a call needs workspace */
     tgi_plan_key key;      /* zeros unless the plan may be cached */
     tgi_problem problem;
-    tgi_proposal proposal; /* the kernel's; a plan without products has only its name */
-    /* Address bits of A and B that are 0, unless a plan for unaligned operands takes the call. */
+    tgi_proposal proposal; /* the kernel's proposal; a plan without products has only its name */
+    /* Address bits of A and B that are 0. If they are not, a plan for unaligned operands runs the
+     * call. */
     uintptr_t aligned_bits[2];
     tgi_gap gap[TGI_OPERAND_COUNT];   /* distances at which an operand overlaps D */
     tgi_span span[TGI_OPERAND_COUNT]; /* spans of used operands; unset if D is empty */
@@ -48,7 +49,7 @@ struct tg_plan {
      * first need. */
     tg_plan *_Atomic unaligned[TGI_PLAN_ALIGNMENTS];
     atomic_int user_count;
-    tg_problem original; /* as the caller gave it, without pointers; for the log */
+    tg_problem original; /* the caller's problem, without pointers; for the log */
 };
 
 /* Returns the plan's problem with the factors of a problem that matches its key: the plan's own if

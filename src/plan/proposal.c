@@ -37,7 +37,7 @@ void tgi_plan_propose(const tgi_backend *backend, const tgi_machine *machine,
                 "the order of its sums depends on more than n and k; batch_invariant excludes it");
         }
     }
-    /* A backend that takes one side of D may have refused the other before. */
+    /* A backend that accepts one orientation of D may have refused the other one first. */
     if (proposal->is_legal)
         *refusal = (tgi_refusal){.kind = TG_REFUSAL_NONE};
 }

@@ -1,10 +1,10 @@
-/* A proposal is what a backend makes of a problem with one row of the kernel table. */
+/* A proposal is the answer of one row of the kernel table to a problem. */
 #ifndef TGI_PROPOSAL_H
 #define TGI_PROPOSAL_H
 
 #include "plan/backend.h"
 
-/* Returns 1 if the row is one of the backend's. */
+/* Returns 1 if the backend has the row. */
 int tgi_plan_has_row(const tgi_backend *backend, const tgi_kernel *kernel);
 
 /* Checks the row's device, type and instruction set, then asks the backend. Fills *proposal, which

@@ -7,12 +7,12 @@
 #include "core/status.h"
 #include "plan/proposal.h"
 
-/* Bytes of the list, so that the sentences around it fit in a status detail too. */
+/* Bytes of the list. The sentences around it must also fit in a status detail. */
 #define LIST_BYTES 380
 
-/* The row of a family whose refusal came nearest, and the number of its rows of this device and
- * type. The row is asked for its reason again when the list is written, because sentences take much
- * memory. */
+/* The row of a family that came nearest to taking the problem, and the number of the family's rows
+ * for this device and type. The row is asked for its reason again when the list is written, because
+ * storing all sentences would take much memory. */
 typedef struct family_refusal {
     const tgi_kernel *nearest;
     tg_refusal kind;
@@ -31,7 +31,7 @@ typedef struct refusal_list {
 } refusal_list;
 
 /* If a row of this device has refused, rows of other devices are left out. If a row of this type
- * has, so are rows of other types. */
+ * has refused, rows of other types are left out. */
 static int find_level(tg_refusal kind)
 {
     return kind > TG_REFUSAL_OTHER_TYPE ? 2 : kind == TG_REFUSAL_OTHER_TYPE;
@@ -53,7 +53,7 @@ static void collect(const char *name, refusal_list *list)
         if (find_level(proposal.refusal.kind) < level)
             continue;
         family_refusal *family = &list->families[kernel->family];
-        /* If rows come equally near, the last and largest one stands for the family. */
+        /* If rows come equally near, the last and largest row represents the family. */
         if (family->row_count++ == 0 || proposal.refusal.kind >= family->kind) {
             family->nearest = kernel;
             family->kind = proposal.refusal.kind;

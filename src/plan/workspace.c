@@ -5,7 +5,8 @@
 #include "core/alloc.h"
 
 #define FIRST_CAPACITY 8
-/* Blocks with an owner are never freed: powers of two from 1 MiB bound what growing needs leave. */
+/* Blocks with an owner are never freed. Sizes are powers of two from 1 MiB, which bounds the memory
+ * that growing needs leave behind. */
 #define OWNED_BYTES_MIN ((int64_t)1 << 20)
 
 void tgi_workspace_open(tgi_workspace_pool *pool, const tgi_backend *backend,
@@ -60,7 +61,7 @@ static void forget_block(tgi_workspace_pool *pool)
 }
 
 static const tgi_owner nobody = {0};
-static const tgi_owner unowned = {.stream = UINT64_MAX}; /* spare: the next in need may have it */
+static const tgi_owner unowned = {.stream = UINT64_MAX}; /* spare: any call may take the block */
 
 /* Returns 1 if a call of the owner may use the block for `size_bytes`. */
 static int may_use(const tgi_workspace *block, int64_t size_bytes, tgi_owner owner)
@@ -69,8 +70,8 @@ static int may_use(const tgi_workspace *block, int64_t size_bytes, tgi_owner own
            block->owner.capture == owner.capture;
 }
 
-/* Returns the last free block of the owner that fits, which is most likely still in the caches, or
- * -1 if there is none. The pool is locked. */
+/* Returns the last free block of the owner that fits, because it is most likely still cached; -1 if
+ * there is none. The pool is locked. */
 static int find_kept(const tgi_workspace_pool *pool, int64_t size_bytes, tgi_owner owner)
 {
     for (int i = pool->kept_count - 1; i >= 0; i--) {
@@ -113,8 +114,7 @@ static int64_t round_owned(int64_t size_bytes)
     return rounded;
 }
 
-/* Takes a block that belongs to nobody. If none is large enough, one of them is freed and a larger
- * one allocated. */
+/* Takes a block without an owner. If none is large enough, frees one and allocates a larger one. */
 static tg_status take_unordered(tgi_workspace_pool *pool, int64_t size_bytes, tgi_workspace **block)
 {
     tg_status status = TG_STATUS_OK;
@@ -134,8 +134,8 @@ static tg_status take_unordered(tgi_workspace_pool *pool, int64_t size_bytes, tg
     return allocate(pool, size_bytes, nobody, block);
 }
 
-/* Takes the recent block if a call of the owner may use it; returns NULL if not. Another thread may
- * take it and give it back in between, which changes nothing. */
+/* Takes the most recent block if a call of the owner may use it, else returns NULL. Another thread
+ * may take it and give it back in between, which does no harm. */
 static tgi_workspace *take_recent(tgi_workspace_pool *pool, int64_t size_bytes, tgi_owner owner)
 {
     tgi_workspace *block = atomic_load_explicit(&pool->recent, memory_order_acquire);
@@ -170,7 +170,8 @@ tg_status tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes, void 
     return status || *block ? status : allocate(pool, round_owned(size_bytes), owner, block);
 }
 
-/* Keeps a block for later calls. Returns 0 if it is one too many, which is counted no longer. */
+/* Keeps a block for later calls. Returns 0 if there are too many blocks; the block is then no
+ * longer counted. */
 static int keep(tgi_workspace_pool *pool, tgi_workspace *block)
 {
     tgi_lock_take(&pool->lock);

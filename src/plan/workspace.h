@@ -1,4 +1,4 @@
-/* The context's pool of workspaces. Executions take blocks and give them back. */
+/* Declares the context's pool of workspaces. Executions take blocks and give them back. */
 #ifndef TGI_WORKSPACE_H
 #define TGI_WORKSPACE_H
 
@@ -17,8 +17,8 @@ typedef struct tgi_workspace {
     tgi_owner owner; /* from the backend's find_owner; zeros: no owner */
 } tgi_workspace;
 
-/* Work that runs after the call may use a block that has an owner, in the order of the owner's
- * calls. Such a block never changes and lives as long as the pool. */
+/* A block that has an owner may be used by work that runs after the call, in the order of the
+ * owner's calls. Such a block never changes and lives as long as the pool. */
 typedef struct tgi_workspace_pool {
     const tgi_backend *backend;
     const tgi_machine *machine;

@@ -1,13 +1,16 @@
 /*
- * The pool: worker threads that wait for a job, and the calling thread, which takes part in it.
+ * The pool consists of worker threads that wait for a job, and the calling thread, which takes part
+ * in the job.
  *
- * A job is split into equal ranges of tasks, its parts. Each thread has one, the same in every
- * call, so that it finds operands in its caches. A thread that is done with its part takes what
- * others have left. So the caller never waits for a worker that the system has not yet run.
+ * A job is split into equal ranges of tasks, its parts. Each thread has one part, the same in every
+ * call, so that it finds operands in its caches. A thread that has finished its part takes tasks
+ * that others have left. The caller therefore never waits for a worker that the system has not yet
+ * run.
  *
- * The caller opens a job by one store to `word`, which all workers read, and closes it by another.
- * A worker counts itself in `active_count` before it reads the word again, and the caller waits for
- * that count to be 0 after it has closed the job. So a job stays while a worker is in it.
+ * The caller opens a job by one store to `word`, which all workers read, and closes it by another
+ * store. A worker counts itself in `active_count` before it reads the word again. After closing the
+ * job, the caller waits for that count to be 0. The job therefore stays valid while a worker is in
+ * it.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -23,20 +26,21 @@
 /* A waiting thread polls this many times, with a pause instruction between, before it sleeps. That
  * takes 50 to 200 microseconds, about as long as waking a thread. */
 #define SPIN_COUNT 4000
-/* Least stack of a worker. The program's thread-local data takes a part of each thread's stack. */
+/* The smallest stack of a worker. The program's thread-local data takes part of each thread's
+ * stack. */
 #define STACK_BYTES ((size_t)256 << 10)
 #define RETRY_JOBS 1000 /* jobs between two attempts to make workers that are wanted */
 
 /* The word of a job is its number and, in the low bits, its thread count, 0 once it is closed. */
 #define COUNT_BITS 11
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
-#define WORD_STOP UINT64_MAX /* workers end */
+#define WORD_STOP UINT64_MAX /* tells workers to end */
 
 /* A thread of the pool, one cache line. The caller of the job under way is member 0. */
 typedef struct member {
-    _Alignas(64) _Atomic int64_t next; /* first task of its part that nobody has taken */
+    _Alignas(64) _Atomic int64_t next; /* first task of the part that nobody has taken */
     int64_t end;
-    atomic_int is_asleep; /* the one that sets it from 1 to 0 posts */
+    atomic_int is_asleep; /* the thread that sets it from 1 to 0 posts the semaphore */
     int avoided_cpu;      /* the worker never wakes there; -1: none */
     sem_t wakeup;
     pthread_t thread;
@@ -45,15 +49,16 @@ typedef struct member {
 static member members[TGI_THREAD_COUNT_MAX];
 
 static struct {
-    /* Workers that wait read this line alone. */
+    /* Waiting workers read only this cache line. */
     _Alignas(64) _Atomic uint64_t word;
     tgi_threads_task *task;
     void *state;
     uint64_t float_control; /* the caller's: all threads of a job round as it does */
     atomic_int spin_count;  /* 0 if the job has more threads than there are processors */
-    /* Threads that run tasks write this line. */
+    /* Threads that run tasks write this cache line. */
     _Alignas(64) atomic_int active_count;
-    /* Callers write this line. What is not atomic belongs to the one that set is_taken. */
+    /* Callers write this cache line. Members that are not atomic belong to the caller that set
+     * is_taken. */
     _Alignas(64) atomic_int caller_count; /* in tgi_threads_run, with several tasks */
     atomic_int is_taken;
     int worker_count, processor_count, has_fork_handler;
@@ -69,7 +74,7 @@ static void pause_shortly(void)
 #endif
 }
 
-/* Returns 1 if the word calls a worker, to a job that it has not seen or to its end. */
+/* Returns 1 if the word calls a worker: to a job that it has not seen, or to end. */
 static int is_called(const member *self, uint64_t seen)
 {
     const uint64_t word = atomic_load(&pool.word);
@@ -106,7 +111,7 @@ static void wait_until(int (*holds)(const member *, uint64_t), member *self, uin
     }
 }
 
-/* Runs tasks of the open job: those of the thread's own part, then those that others left. */
+/* Runs tasks of the open job: the thread's own part, then tasks that others have left. */
 static void take_tasks(int thread, int thread_count)
 {
     for (int turn = 0; turn < thread_count; turn++) {
@@ -130,7 +135,7 @@ static void *run_worker(void *argument)
         wait_until(is_called, self, seen);
         atomic_fetch_add(&pool.active_count, 1);
         if (is_called(self, seen)) {
-            seen = atomic_load(&pool.word); /* the job may have been closed: it has 0 threads */
+            seen = atomic_load(&pool.word); /* a job that was closed meanwhile has 0 threads */
             tgi_float_control_set(pool.float_control);
             if (seen != WORD_STOP)
                 take_tasks((int)(self - members), (int)(seen & COUNT_MASK));
@@ -155,7 +160,7 @@ static void open_member(member *m)
     sem_init(&m->wakeup, 0, 0);
 }
 
-/* Makes workers up to `wanted`, one for each further processor at most. The caller has the pool. */
+/* Makes workers up to `wanted`, at most one for each other processor. The caller has the pool. */
 static void start_workers(int wanted)
 {
     static const int faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
@@ -171,8 +176,9 @@ static void start_workers(int wanted)
         open_member(&members[0]);
     if (pthread_attr_getstacksize(&attributes, &default_bytes) || default_bytes < STACK_BYTES)
         pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    /* A worker inherits the mask. Signals are for the threads of the program, but a worker's own
-     * fault must reach the program's handler: a blocked one ends the process without it. */
+    /* A worker inherits the signal mask. Signals are for the threads of the program. A worker's own
+     * fault must still reach the program's handler, because a blocked fault ends the process
+     * without it. */
     sigfillset(&others);
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         sigdelset(&others, faults[i]);
@@ -204,8 +210,9 @@ static int take_pool(int wanted)
     return 1;
 }
 
-/* Keeps a sleeping worker off the caller's processor. In a virtual machine idle processors seem to
- * be taken, so that Linux may wake a worker there, where it waits for the caller. */
+/* Keeps a sleeping worker off the caller's processor. In a virtual machine idle processors look
+ * busy, so that Linux may wake a worker on the caller's processor, where it waits for the
+ * caller. */
 static void move_away(member *worker, int cpu)
 {
     cpu_set_t allowed;
@@ -255,7 +262,7 @@ void tgi_threads_run(tgi_threads_task *task, void *state, int64_t count, int thr
     if (thread_count > 1) {
         /* A cancellation would unwind the caller's stack, which workers use. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-        /* Every other caller keeps a processor busy, whether it has the pool or not. */
+        /* Every other caller occupies a processor, with or without the pool. */
         const int others = atomic_fetch_add(&pool.caller_count, 1);
         taken_count = take_pool(thread_count - others);
     }
@@ -269,8 +276,8 @@ void tgi_threads_run(tgi_threads_task *task, void *state, int64_t count, int thr
     }
 }
 
-/* Ends the workers when the program ends or a library that holds this code is unloaded. A call that
- * another thread is in at that time goes on. The pool stays taken: later calls run alone. */
+/* Ends the workers when the program ends or a library that holds this code is unloaded. A call in
+ * another thread goes on. The pool stays taken, so that later calls run on one thread. */
 __attribute__((destructor)) static void stop_workers(void)
 {
     if (atomic_exchange(&pool.is_taken, 1))

@@ -12,8 +12,8 @@
 
 #define PATH_BYTES 512
 
-/* Reads the start of a file as a string. Returns 0 if there is none. Allocates nothing: a lack of
- * memory does not change the count. */
+/* Reads the start of a file as a string. Returns 0 if there is no file. Allocates nothing, so that
+ * a lack of memory does not change the count. */
 static int read_text(const char *path, char *text, size_t text_bytes)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -43,7 +43,7 @@ int tgi_threads_find_quota(const char *root, const char *membership)
 {
     char folder[PATH_BYTES];
     int smallest = INT_MAX;
-    const char *line = strstr(membership, "0::"); /* only version 2 names no controller */
+    const char *line = strstr(membership, "0::"); /* only version 2 has no controller names */
     if (!line)
         return INT_MAX;
     line += strlen("0::");

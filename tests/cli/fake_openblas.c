@@ -1,5 +1,5 @@
 /*
- * A peer of known behaviour that takes the place of OpenBLAS: it runs the textbook loop, and its
+ * A peer of known behaviour that replaces OpenBLAS: it runs the textbook loop, and its
  * first element is wrong if FAKE_OPENBLAS_WRONG is set. If FAKE_OPENBLAS_LOG is set, it writes
  * there what it was asked for, a line a call. It tells the kernel that the environment asked for.
  * In the place of oneDNN its sgemm fails after FAKE_ONEDNN_CALLS calls.

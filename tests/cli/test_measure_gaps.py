@@ -148,56 +148,64 @@ class Epilogues(unittest.TestCase):
         self.tool = load("measure_epilogues")
 
     def test_shapes_are_problems(self):
-        for kind in self.tool.TYPES:
-            text = self.tool.draw_shape(random.Random(7), kind)
-            self.assertEqual(text, self.tool.draw_shape(random.Random(7), kind))
-            for words in self.tool.EPILOGUES.values():
-                done = subprocess.run([os.path.join(BUILD, "tilegemm"), "explain", text + words,
-                                       "--gpu", "h200"], capture_output=True, text=True,
-                                      check=False)
-                self.assertEqual((done.returncode, done.stderr), (0, ""), (kind, text + words))
+        for device, words in (("cuda", ["--gpu", "h200"]), ("cpu", ["--device", "cpu"])):
+            figures = self.tool.DEVICES[device]
+            for kind in self.tool.KINDS:
+                text = self.tool.draw_shape(random.Random(7), kind, figures)
+                self.assertEqual(text, self.tool.draw_shape(random.Random(7), kind, figures))
+                self.assertEqual("batch=" in text, kind.startswith("batch"))
+                for epilogue in self.tool.EPILOGUES.values():
+                    done = subprocess.run(
+                        [os.path.join(BUILD, "tilegemm"), "explain", text + epilogue, *words],
+                        capture_output=True, text=True, check=False)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""), text + epilogue)
 
     def test_tables(self):
         """Ratios stand in the column of the shape's k; what was not measured is a dash."""
-        times = {name: {"us": None, "unfused_us": None, "cublas_lt_us": None}
+        times = {name: {"us": None, "unfused_us": None, "peer_us": None}
                  for name in self.tool.EPILOGUES}
-        times["plain"] = {"us": 10.0, "unfused_us": None, "cublas_lt_us": 20.0}
-        times["bias"] = {"us": 15.0, "unfused_us": 12.0, "cublas_lt_us": None}
+        times["plain"] = {"us": 10.0, "unfused_us": None, "peer_us": 20.0}
+        times["bias"] = {"us": 15.0, "unfused_us": 12.0, "peer_us": None}
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             self.tool.print_tables([{"type": "bf16", "mode": "hot", "k": 512, "epilogues": times}])
         rows = {line.split()[0]: line.split()[1:] for line in printed.getvalue().split("\n")
                 if line.split()[:1] and line.split()[0] in self.tool.EPILOGUES}
-        self.assertEqual(rows["plain"], ["-", "1.000", "1.00", "-", "-", "0.500", "0.50"])
-        self.assertEqual(rows["bias"], ["-", "1.500", "1.50", "-", "1.250", "1.25", "-"])
+        self.assertEqual(rows["plain"], ["-", "1.000,", "1.00", "-", "-", "0.500,", "0.50"])
+        self.assertEqual(rows["bias"], ["-", "1.500,", "1.50", "-", "1.250,", "1.25", "-"])
         self.assertEqual(rows["silu"], ["-"] * 5)
 
     def test_losers(self):
         """What exceeds a limit is named; reading C has its own time, and a short k no limit."""
-        times = {name: {"kernel": "row", "us": 10.0, "unfused_us": 10.0, "cublas_lt_us": None}
+        times = {name: {"kernel": "row", "us": 10.0, "unfused_us": 10.0, "peer_us": None}
                  for name in self.tool.EPILOGUES}
         record = {"type": "bf16", "mode": "hot", "shape": "2000x2000x2048:nt:bf16", "k": 2048,
                   "epilogues": times}
-        self.assertEqual(list(self.tool.find_losers(record)), [])
+
+        def find_losers():
+            return self.tool.find_losers(record, self.tool.DEVICES["cuda"])
+
+        self.assertEqual(list(find_losers()), [])
         times["bias"]["us"], times["c"]["us"] = 10.4, 12.6
-        times["gelu"]["cublas_lt_us"] = 8.9
-        found = [(limit, round(ratio, 2)) for limit, ratio, _ in self.tool.find_losers(record)]
+        times["gelu"]["peer_us"] = 8.9
+        found = [(limit, round(ratio, 2)) for limit, ratio, _ in find_losers()]
         self.assertEqual(found, [("of two passes", 1.04), ("of plain", 1.04),
-                                 ("of cuBLASLt", 1.12), ("of two passes", 1.26)])
+                                 ("of the peer", 1.12), ("of two passes", 1.26)])
         times["c"]["us"] = 12.8
-        self.assertEqual([limit for limit, *_ in self.tool.find_losers(record)][-1], "of plain")
+        self.assertEqual([limit for limit, *_ in find_losers()][-1], "of plain")
         record["k"] = 511
-        self.assertNotIn("of plain", [limit for limit, *_ in self.tool.find_losers(record)])
+        self.assertNotIn("of plain", [limit for limit, *_ in find_losers()])
 
     def test_files_join(self):
         with tempfile.TemporaryDirectory() as folder:
             paths = [pathlib.Path(folder, name) for name in ("a", "b")]
             for path in paths:
                 path.write_text(self.tool.format_json(
-                    {"seed": 7, "shapes": 1, "head": {"date": "now"}}, [{"shape": path.name}]),
+                    {"seed": 7, "shapes": 1, "device": "cpu", "head": {"date": "now"}},
+                    [{"shape": path.name}]),
                     encoding="utf-8")
             head, records = self.tool.read_runs(paths)
-        self.assertEqual(head, {"seed": 7, "shapes": 1, "head": {"date": "now"}})
+        self.assertEqual(head, {"seed": 7, "shapes": 1, "device": "cpu", "head": {"date": "now"}})
         self.assertEqual([record["shape"] for record in records], ["a", "b"])
 
 

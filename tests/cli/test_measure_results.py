@@ -14,7 +14,7 @@ import unittest
 TILEGEMM, SOURCE = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1))
 TOOL = SOURCE / "tools" / "measure" / "measure_results"
 
-# The stub takes the place of the command: it writes the result that it is asked for, and fails for
+# The stub replaces the command: it writes the requested result, and fails for
 # one precision.
 STUB = """#!/bin/sh
 case "$*" in *fp16x3*) echo "no such device"; exit 3;; esac

@@ -31,7 +31,7 @@ class Partial(MultiplyCase):
         np.save("b.npy", self.make(60, 75))
 
     def interrupt(self, done_count, number=signal.SIGKILL, words=WORDS):
-        """Ends a run by a signal when so many panels are done."""
+        """Ends a run by a signal after the given number of panels."""
         environment = {**os.environ, "WRONG_EXECUTE_CALLS": str(done_count),
                        "WRONG_EXECUTE_SIGNAL": str(int(number))}
         done = self.call(*words, program=PROGRAMS["wrong"], env=environment)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the command profile, with a program in the place of Nsight Compute that prints recorded
+"""Tests the command profile, with a program instead of Nsight Compute that prints recorded
 CSV.
 
 usage: test_profile.py TILEGEMM SOURCE_FOLDER

@@ -82,8 +82,26 @@ class Report(unittest.TestCase):
         self.assertTrue(all(one["is_exact"] and one["requests"] for one in of_shape))
         self.assertTrue(all(one["phases"] for one in data["traces"]))
         self.assertEqual(data["candidates"]["device"]["device"], "cpu")
+        lessons = [one for one in data["simulations"] if one["m"] == 55]
+        self.assertTrue(lessons)
+        for lesson in lessons:
+            self.check_lesson(lesson, "55x43x48", "--kernel", lesson["kernel"])
+        walk = data["traces"][0]
+        self.assertTrue(walk["phases"] and walk["requests"])
+        self.check_lesson(walk, "4x4x4", "--kernel", "tiled", "--tile", "2", "--trace",
+                          "--requests")
         for address in re.findall(r'(?:src|href)="([^"]*)"', page):
             self.assertTrue(address.startswith("data:"), address)
+
+    def check_lesson(self, lesson, *words):
+        """What was simulated when the command was built is what the command simulates now."""
+        told = json.loads(subprocess.run([TILEGEMM, "simulate", *words, "--json"],
+                                         capture_output=True, text=True, timeout=60,
+                                         check=True).stdout)
+        shared = told.keys() & lesson.keys()
+        self.assertLess({"kernel", "global_load_sectors", "lines"}, shared)
+        self.assertEqual({key: told[key] for key in shared}, {key: lesson[key] for key in shared},
+                         lesson["kernel"])
 
     @LARGE
     def test_matrices_past_what_the_simulator_counts(self):

@@ -197,7 +197,7 @@ class DeviceSim(Refusing):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_bench_counts(self):
-        """Bench puts counts in the place of times, under the model's keys, and says that they are
+        """Bench shows counts instead of times, under the model's keys, and says that they are
         simulated."""
         words = ("bench", "--device", "sim", "--kernel", "ladder", "--shape", "96x64x32", "--shape",
                  "33x35x37")

@@ -1,5 +1,5 @@
 /*
- * Tests the order of operations of the epilogue, and what it does not read.
+ * Tests the order of operations of the epilogue, and which operands it does not read.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -65,6 +65,21 @@ static void follow_rows_of_blocks(tgi_packed_decision *decision)
     decision->mc = decision->mc < 17 ? decision->mc : 17;
 }
 
+/* Strips of one panel beside blocks of few rows: each strip packs A again. */
+static void cut_strips_and_rows(tgi_packed_decision *decision)
+{
+    decision->strip_cols = decision->panel_cols;
+    decision->mc = decision->mc < 17 ? decision->mc : 17;
+}
+
+/* Strips of one panel, and prefetches where the planner would choose none. */
+static void cut_strips(tgi_packed_decision *decision)
+{
+    decision->strip_cols = decision->panel_cols;
+    decision->is_along_rows = 0;
+    decision->is_prefetched = 1;
+}
+
 /* Checks D under a decision of family packed that `change` has changed. */
 static void check_decision(const char *shape, void (*change)(tgi_packed_decision *), int is_run)
 {
@@ -109,6 +124,24 @@ static void test_rows_of_blocks(void **state)
     check_decision("103x517x1200:tn:batch=2", follow_rows_of_blocks, 1);
 }
 
+static void test_strips(void **state)
+{
+    static const char *const shapes[] = {
+        "103x517x45:tn",
+        "61x250x2101:tt:bias=col",
+        "77x450x1033:tn:bf16",
+        "70x333x2050:nn:fp64:beta=1",
+        "70x301x2050:tn:fp64:rsd=2:csd=200", /* D cannot hold running sums */
+        "40x301x1100:nt:batch=2",
+        "9x1x3001:tn",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        check_decision(shapes[i], cut_strips, 1);
+        check_decision(shapes[i], cut_strips_and_rows, 1);
+    }
+}
+
 /* The check notices a D that was never written. */
 static void test_missing_result_is_caught(void **state)
 {
@@ -145,9 +178,11 @@ static void test_small_products_take_tiles(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_workspace_is_bounded), cmocka_unit_test(test_streamed_rows),
-        cmocka_unit_test(test_rows_of_blocks), cmocka_unit_test(test_missing_result_is_caught),
-        cmocka_unit_test(test_small_products_take_tiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_workspace_is_bounded),
+                                       cmocka_unit_test(test_streamed_rows),
+                                       cmocka_unit_test(test_rows_of_blocks),
+                                       cmocka_unit_test(test_strips),
+                                       cmocka_unit_test(test_missing_result_is_caught),
+                                       cmocka_unit_test(test_small_products_take_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ typedef struct shared_block {
 
 static shared_block blocks[256];
 
-/* This struct stands for a CUipcMemHandle of cuda.h. */
+/* This struct replaces CUipcMemHandle of cuda.h. */
 typedef struct fake_share {
     char path[64];
 } fake_share;

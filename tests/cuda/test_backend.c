@@ -1,5 +1,5 @@
 /*
- * Tests the CUDA backend's host code on a fake driver: what it does with contexts, images, memory
+ * Tests the CUDA backend's host code on a fake driver: its use of contexts, images, memory
  * and streams, and what it says if the driver fails.
  *
  * SPDX-License-Identifier: MIT

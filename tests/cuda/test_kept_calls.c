@@ -229,7 +229,7 @@ static void test_repeated_calls_are_logged(void **state)
     unlink(path);
 }
 
-/* Products whose problems share a plan, or differ in what it does not read, follow one another. */
+/* Problems that share a plan, or differ only in unread operands, follow one another. */
 static void test_products_launch_their_own_operands(void **state)
 {
     (void)state;

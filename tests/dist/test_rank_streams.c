@@ -23,7 +23,7 @@ static void find_driver(void)
     *(void **)&set_current = dlsym(library, "cuCtxSetCurrent");
 }
 
-/* Calls in streams of their own, of which the last is waited for first, share the buffers. */
+/* Calls in separate streams share the buffers, and the last stream is waited for first. */
 static void test_several_streams(int is_scatter, int64_t n)
 {
     static float a[CALLS][ROWS * RANKS_MAX * K], b[K * N], d[CALLS][ROWS * RANKS_MAX * N];

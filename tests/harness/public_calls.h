@@ -15,7 +15,7 @@ typedef struct public_call {
     const char *name;
     tg_status (*run)(tg_context *context);
     int may_touch_output; /* 1: D is undefined if the call fails; only the simulator's is */
-    int alike_count;      /* so many allocations in turn are alike: one of them fails */
+    int alike_count;      /* number of equal allocations in a row, of which one fails */
 } public_call;
 
 extern const public_call public_calls[];

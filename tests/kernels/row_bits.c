@@ -2,7 +2,8 @@
  * row_bits DEVICE [FILE] hashes the bits of every row of the kernel table on a fixed set of
  * problems. Without FILE it prints a line for each row: its name, the number of problems that it
  * takes, and the hash of all their D. With FILE, which has lines that an earlier run printed, it
- * compares: a row of this device that FILE lacks, or whose line differs, is an error. With --each
+ * compares: a row of this device that FILE lacks, or whose line differs, is an error. With --keep
+ * FILE it prints the lines and, for rows that this machine cannot run, those of FILE. With --each
  * it prints a line for each row and problem. With TG_TEST_STEP it takes some rows (harness/step.h).
  *
  * A row's split-K factor may depend on the chip, and with it the bits, so that a file holds for one
@@ -22,6 +23,7 @@
 #define PROBLEM_TEXT_BYTES 160
 #define PROBLEM_COUNT_MAX 512
 #define ROW_COUNT_MAX 1024
+#define LINE_BYTES 160
 
 typedef struct row_bits {
     int problem_count;
@@ -180,46 +182,68 @@ static void run_type(tg_context *context, tg_type type, int is_each, row_bits *r
     }
 }
 
-/* Returns the number of rows whose line is not in the file. */
-static int compare(tg_context *context, const char *path, const row_bits *rows)
+/* Fills `lines` with the lines of the file; the others stay empty. */
+static void read_lines(const char *path, char (*lines)[LINE_BYTES])
 {
-    static char lines[ROW_COUNT_MAX][160];
-    int line_count = 0, wrong_count = 0, row_count = 0;
     FILE *file = fopen(path, "r");
     if (!file) {
         fprintf(stderr, "row_bits: %s cannot be opened\n", path);
         exit(2);
     }
-    while (line_count < ROW_COUNT_MAX && fgets(lines[line_count], sizeof lines[0], file))
-        line_count++;
+    for (int i = 0; i < ROW_COUNT_MAX && fgets(lines[i], LINE_BYTES, file); i++)
+        ;
     fclose(file);
+}
+
+/* Returns the line of a row, or an empty one. */
+static const char *find_line(char (*lines)[LINE_BYTES], const char *name)
+{
+    const size_t name_bytes = strlen(name);
+    for (int i = 0; i < ROW_COUNT_MAX; i++)
+        if (strncmp(lines[i], name, name_bytes) == 0 && lines[i][name_bytes] == ' ')
+            return lines[i];
+    return "";
+}
+
+/* Prints the lines of all rows, or of those that ran and differ from `lines`. Rows that did not run
+ * have the line in `lines`. Returns the number of lines that differ. */
+static int print_lines(tg_context *context, const row_bits *rows, char (*lines)[LINE_BYTES],
+                       int is_compared)
+{
+    int wrong_count = 0, row_count = 0;
     for (int row = 0; row < tg_get_kernel_count(); row++) {
         tg_kernel_info info;
-        char wanted[160];
-        int is_found = 0;
-        if (tg_get_kernel_info(context, row, &info) != TG_STATUS_OK || !rows[row].problem_count)
-            continue;
-        snprintf(wanted, sizeof wanted, "%s %d %016llx\n", info.name, rows[row].problem_count,
+        char line[LINE_BYTES];
+        if (tg_get_kernel_info(context, row, &info) != TG_STATUS_OK)
+            fail("kernel table");
+        const char *old_line = find_line(lines, info.name);
+        snprintf(line, sizeof line, "%s %d %016llx\n", info.name, rows[row].problem_count,
                  (unsigned long long)rows[row].hash);
-        for (int i = 0; i < line_count && !is_found; i++)
-            is_found = strcmp(lines[i], wanted) == 0;
-        if (!is_found)
-            printf("differs: %s", wanted);
-        wrong_count += !is_found;
-        row_count++;
+        const int has_run = rows[row].problem_count > 0;
+        const int is_wrong = has_run && strcmp(line, old_line) != 0;
+        if (!is_compared || is_wrong)
+            printf("%s%s", is_compared ? "differs: " : "", has_run ? line : old_line);
+        wrong_count += is_wrong;
+        row_count += has_run;
     }
-    printf("%d of %d rows give the bits of %s\n", row_count - wrong_count, row_count, path);
+    if (is_compared)
+        printf("%d of %d rows give these bits\n", row_count - wrong_count, row_count);
     return wrong_count + (row_count == 0);
 }
 
 int main(int argc, char **argv)
 {
     static row_bits rows[ROW_COUNT_MAX];
+    static char lines[ROW_COUNT_MAX][LINE_BYTES];
     const int is_each = argc == 3 && strcmp(argv[2], "--each") == 0;
-    if (argc < 2 || argc > 3) {
-        fprintf(stderr, "usage: row_bits DEVICE [FILE | --each]\n");
+    const int is_kept = argc == 4 && strcmp(argv[2], "--keep") == 0;
+    const int is_compared = argc == 3 && !is_each;
+    if (argc < 2 || argc > 3 + is_kept) {
+        fprintf(stderr, "usage: row_bits DEVICE [[--keep] FILE | --each]\n");
         return 2;
     }
+    if (is_kept || is_compared)
+        read_lines(argv[argc - 1], lines);
     if (strcmp(argv[1], "cpu") == 0)
         size_count -= CPU_SIZES_LEFT_OUT;
     tg_context *context;
@@ -233,15 +257,7 @@ int main(int argc, char **argv)
         fail(argv[1]);
     for (int type = 0; type < (int)(sizeof types / sizeof types[0]); type++)
         run_type(context, (tg_type)type, is_each, rows);
-    int wrong_count = 0;
-    if (argc == 3 && !is_each)
-        wrong_count = compare(context, argv[2], rows);
-    for (int row = 0; argc == 2 && row < tg_get_kernel_count(); row++) {
-        tg_kernel_info info;
-        if (tg_get_kernel_info(context, row, &info) == TG_STATUS_OK && rows[row].problem_count)
-            printf("%s %d %016llx\n", info.name, rows[row].problem_count,
-                   (unsigned long long)rows[row].hash);
-    }
+    const int wrong_count = is_each ? 0 : print_lines(context, rows, lines, is_compared);
     tg_destroy_context(context);
-    return wrong_count != 0;
+    return is_compared && wrong_count != 0;
 }

@@ -205,7 +205,7 @@ static void test_infos_of_other_sizes(void **state)
     }
 }
 
-/* A context may take the place of one that was destroyed. */
+/* A context may get the address of one that was destroyed. */
 static void test_numbers_of_contexts(void **state)
 {
     const tg_context_options options = {.struct_bytes = sizeof options, .device = "cpu"};

@@ -36,9 +36,9 @@ static struct {
     tgi_sim_body *body;  /* the kernel that has */
     int without_barrier; /* no barrier of this number; -1: all barriers, which are counted */
     int early_count;     /* copies that are not waited for when they should be */
-    int is_unpermuted; /* 1: a kernel whose units are not permuted runs in the place of its like */
-    int list_rows;     /* D is cut behind so many rows into a list of two problems; 0: it is not */
-    int list_count;    /* launches of lists */
+    int is_unpermuted;   /* 1: runs the kernel without the swizzle of units instead */
+    int list_rows;       /* D is cut after this row into a list of two problems; 0: it is not */
+    int list_count;      /* launches of lists */
     int barrier_count;
     int64_t conflict_count;
     char conflict[80]; /* the place of the last one */

@@ -24,7 +24,7 @@ class Tree:
         self.touched.add(path)
 
     def replace(self, path, pattern, replacement, count=1):
-        """Replaces each match of a pattern, of which there must be at least `count`."""
+        """Replaces each match of a pattern. There must be at least `count` matches."""
         text, found = re.subn(pattern, replacement, self.read(path), flags=re.M | re.S)
         if found < count:
             raise AssertionError(f"{path} has {found} of {count} places for '{pattern}'")

@@ -5,6 +5,7 @@ import statistics
 
 from page_text import table
 
+STEM = "gaps"  # of the names of the files
 LOSS, BAD_LOSS = 0.95, 0.85
 SHOWN = 40  # losers of a file that the page lists
 

@@ -55,13 +55,15 @@ static int64_t most_of(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-/* Returns how many warps of a row of few keys have the same queries, and parts of the heads. */
+/* Returns how many warps of a block have the same queries, each with a part of the head's elements,
+ * in a row of few keys. */
 static int count_sharers(const tgi_attention_row *row)
 {
     return row->warps * WARP_QUERIES / row->queries;
 }
 
-/* Returns the shared memory of a block of a row, or of each of its warps that share keys. */
+/* Returns the bytes of shared memory of a block of the row, or of each of its warps where warps
+ * share out the keys. */
 static int64_t count_own_bytes(const tgi_attention_row *row)
 {
     if (row->kind == TGI_ATTENTION_LIGHT)
@@ -84,8 +86,8 @@ static const tgi_attention_row *find_row(const tgi_machine *machine, const tg_at
     return row;
 }
 
-/* Returns for how many keys a block of few keys has room: its part, or those that its queries see,
- * which begin at a step. */
+/* Returns how many keys a block of a row of few keys keeps in shared memory: its part of the keys,
+ * or only the keys that its queries see, from the beginning of a step on. */
 static int64_t count_kept(const tg_attention *a, const tgi_attention_choice *choice)
 {
     const tgi_attention_window window = tgi_attention_find_window(a);
@@ -124,15 +126,16 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
                                   tgi_attend_part_floats(a->v_head_size) * (int64_t)sizeof(float);
 }
 
-/* Returns how many of the multiprocessors clusters of so many blocks fill: those of one are near
- * each other, in pairs, and some are left over by larger ones. */
+/* Returns how many multiprocessors clusters of `cluster` blocks can fill. The multiprocessors of a
+ * cluster are neighbours, which come in pairs, so larger clusters leave some multiprocessors
+ * idle. */
 static int64_t count_cluster_room(const tgi_machine *machine, int64_t cluster)
 {
     const int64_t sm_count = machine->gpu.sm_count;
     return cluster == 2 ? sm_count : sm_count * 5 / 6;
 }
 
-/* The best choice so far, and its time. */
+/* The search keeps the best choice so far and its predicted time. */
 typedef struct attention_search {
     const tgi_machine *machine;
     const tg_attention *attention;
@@ -140,8 +143,8 @@ typedef struct attention_search {
     double least;
 } attention_search;
 
-/* Tries to give the keys to the choice's clusters and warps, and to as many such clusters as leave
- * no room, to a half, a third or a quarter of them, or to one. */
+/* Tries numbers of parts of the keys for the choice's clusters and warps: 1, the most parts whose
+ * blocks have room at once, and a half, a third and a quarter of those. */
 static void try_parts(attention_search *search, tgi_attention_choice *tried, int64_t blocks,
                       int64_t room, int64_t most)
 {
@@ -165,8 +168,8 @@ static void try_parts(attention_search *search, tgi_attention_choice *tried, int
     }
 }
 
-/* Returns how many tiles of a row's queries a block goes through: as many as let all blocks be on
- * their multiprocessors at the same time, where the keys are few. */
+/* Returns how many tiles of queries each block processes in turn. In a row of few keys these are as
+ * many as let all blocks run at the same time, else 1. */
 static int64_t count_turns(const tgi_machine *machine, const tg_attention *a,
                            const tgi_attention_row *row, int64_t shared_heads)
 {
@@ -179,13 +182,13 @@ static int64_t count_turns(const tgi_machine *machine, const tg_attention *a,
     return tgi_divide_up(tiles, tgi_divide_up(tiles, (int64_t)fmin(turns, (double)tiles)));
 }
 
-/* Sets how many warps share keys, and the choice's tiles of `queries` at a time. Returns how many
- * blocks these are. */
+/* Sets how many warps share out the keys, and the tiles that have `queries` queries a turn. Returns
+ * the number of blocks for all heads and batch entries. */
 static int64_t set_tiles(const tgi_machine *machine, const tg_attention *a, int64_t queries,
                          int64_t split, tgi_attention_choice *choice)
 {
     const int64_t heads = choice->shared_heads;
-    /* Warps of few keys that share these have the same queries. */
+    /* In rows of few keys, all warps that share out the keys have the same queries. */
     const int is_light_split = choice->row->kind == TGI_ATTENTION_LIGHT && split > 1;
     choice->split_count = split;
     choice->turn_count = is_light_split ? 1 : count_turns(machine, a, choice->row, heads);
@@ -195,8 +198,8 @@ static int64_t set_tiles(const tgi_machine *machine, const tg_attention *a, int6
                                 choice->tile_count);
 }
 
-/* Returns how many warps of a block may share its keys: as many as have shared memory, or as have
- * all columns of D of the same queries. */
+/* Returns among how many warps of a block the keys may be shared out: as many as fit in shared
+ * memory or, in rows of few keys, as there are sets of warps with all columns of D. */
 static int64_t count_splits(const tgi_machine *machine, const tgi_attention_row *row)
 {
     if (row->kind == TGI_ATTENTION_THIN)
@@ -204,8 +207,8 @@ static int64_t count_splits(const tgi_machine *machine, const tgi_attention_row 
     return row->kind == TGI_ATTENTION_LIGHT ? row->warps / count_sharers(row) : 1;
 }
 
-/* Tries the row's ways to divide the keys of tiles of `queries`, where `shared_heads` heads share
- * tiles. */
+/* Tries the row's divisions of the keys, for tiles of `queries` queries of `shared_heads` heads
+ * that share keys. */
 static void try_tiles(attention_search *search, const tgi_attention_row *row, int64_t shared_heads,
                       int64_t queries)
 {
@@ -227,8 +230,8 @@ static void try_tiles(attention_search *search, const tgi_attention_row *row, in
     }
 }
 
-/* Tries the row's tiles: those of groups of warps may have fewer queries, for which some groups do
- * nothing. */
+/* Tries the row's tiles. In rows of many queries, tiles may have fewer queries than the row, and
+ * some groups of warps are then idle. */
 static void try_row(attention_search *search, const tgi_attention_row *row, int64_t shared_heads)
 {
     const int64_t least = row->kind == TGI_ATTENTION_WIDE ? TGI_ATTEND_GROUP_QUERIES : row->queries;
@@ -236,8 +239,9 @@ static void try_row(attention_search *search, const tgi_attention_row *row, int6
         try_tiles(search, row, shared_heads, queries);
 }
 
-/* Chooses a row that no prediction is fitted to. Keys are divided where the tiles of queries leave
- * multiprocessors idle: among blocks first, then among the warps of a block. */
+/* Chooses a row without a prediction, for chips that no figures are fitted to. If the tiles of
+ * queries leave multiprocessors idle, the keys are divided, first among blocks and then among the
+ * warps of a block. */
 static void fill_machine(const tgi_machine *machine, const tg_attention *a,
                          tgi_attention_choice *choice)
 {
@@ -273,8 +277,8 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
     divide_keys(machine, a, blocks, choice);
 }
 
-/* Returns 1 if rows of few keys have code for the attention. Their scale is an FP32 number, which
- * is to stay above zero. */
+/* Returns 1 if rows of few keys have code for the attention. They hold the scale as an FP32 number,
+ * which must be greater than zero. */
 static int is_light(const tg_attention *a)
 {
     return (float)(a->scale * TGI_ATTEND_LOG2_E) > 0.0f && a->soft_cap == 0.0 && !a->has_bias &&

@@ -6,18 +6,18 @@
 #include "kernels/attend/attend_args.h"
 #include "plan/attention_backend.h"
 
-#define TGI_ATTEND_GROUP_QUERIES 64 /* queries of a warpgroup, of which a tile has whole ones */
+#define TGI_ATTEND_GROUP_QUERIES 64 /* queries of a warpgroup; a tile has whole warpgroups */
 
-/* Chooses the row, and how queries and keys go to blocks. Errors: UNSUPPORTED. */
+/* Chooses the row, and how queries and keys are divided among blocks. Errors: UNSUPPORTED. */
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *attention,
                                     tgi_attention_choice *choice);
 
-/* Returns the ns that the choice's row takes with its division of the keys. */
+/* Returns the predicted time of the choice in ns. */
 double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention *attention,
                                   const tgi_attention_choice *choice);
 
-/* Returns how many groups of heads have their tiles in turn: as many as have K and V that fit in
- * half of the L2 cache, or as make the loads of the blocks even. */
+/* Returns how many groups of heads have their tiles processed in turn: as many as have K and V that
+ * fit in half of the L2 cache, or as make the loads of the blocks even. */
 int64_t tgi_cuda_count_section_groups(const tgi_machine *machine, const tg_attention *attention,
                                       const tgi_attention_choice *choice);
 

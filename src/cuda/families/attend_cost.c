@@ -1,6 +1,6 @@
 /*
- * Predicts the time of an attention on a GPU by a row and a division of its keys. The figures, in
- * ns, fit times of an H200 (bench/notes/attention_gpu.md) and serve to compare choices.
+ * Predicts the time of an attention on a GPU for a row and a division of its keys. The figures, in
+ * ns, are fitted to times of an H200 (bench/notes/attention_gpu.md) and serve to compare choices.
  */
 #include <math.h>
 
@@ -8,46 +8,46 @@
 #include "core/checked.h"
 #include "cuda/families/attend.h"
 
-#define SCHEDULERS 4 /* a multiprocessor has these for its warps */
+#define SCHEDULERS 4 /* warp schedulers of a multiprocessor */
 
-/* A sum of a constant and of a factor of the head size. */
+/* A head_cost is constant + of_head * head_size, in ns. */
 typedef struct head_cost {
     double constant, of_head;
 } head_cost;
 
-/* Rows whose blocks have many queries: */
+/* The figures of rows whose blocks have many queries. */
 static const double wide_start = 730.0;
-static const head_cost wide_fill = {1010.0, 5.6};       /* with a block on each multiprocessor */
-static const head_cost wide_tile = {2090.0, 12.0};      /* beginning and end of a tile of queries */
-static const head_cost wide_mixed = {875.0, 22.3};      /* more where threads mix rows of heads */
-static const double group_key = 1.82;                   /* a key of a step */
-static const head_cost group_score = {0.0287, 0.00048}; /* a row and a key */
-static const double lone_key = 0.059; /* a key and an element of a head: a group alone waits */
+static const head_cost wide_fill = {1010.0, 5.6};       /* if each multiprocessor has a block */
+static const head_cost wide_tile = {2090.0, 12.0};      /* start and end of a tile of queries */
+static const head_cost wide_mixed = {875.0, 22.3};      /* added if tiles mix rows of heads */
+static const double group_key = 1.82;                   /* per key of a step */
+static const head_cost group_score = {0.0287, 0.00048}; /* per row and key */
+static const double lone_key = 0.059; /* per key and element of a head, the least for few rows */
 
-/* Rows of few queries, whose warps each read their keys: */
+/* The figures of rows of few queries, whose warps each read their own keys. */
 static const head_cost thin_tile = {2370.0, 3.5};
 static const head_cost thin_mixed = {1430.0, 0.0};
 static const head_cost thin_step = {760.0, 0.37};
-static const double thin_byte = 0.0034; /* each of K and V that a multiprocessor reads, */
-static const double all_byte = 0.00002; /* and that all of them read */
-static const double thin_crowd = 27.0;  /* a key of a step, where warps share a scheduler */
-static const double joined_row = 517.0; /* joining the states of warps: rows of a warp */
-static const double cluster = 350.0;    /* and those of a cluster's blocks */
+static const double thin_byte = 0.0034; /* per byte of K and V that a multiprocessor reads */
+static const double all_byte = 0.00002; /* per byte of K and V that all of them read */
+static const double thin_crowd = 27.0;  /* per key of a step, if warps share a scheduler */
+static const double joined_row = 517.0; /* per round of rows whose warps' states are joined */
+static const double cluster = 350.0;    /* joining the states of a cluster's blocks */
 static const double cluster_block = 73.0, cluster_row = 590.0;
 
-/* Rows of few keys, whose warps read them into registers: */
+/* The figures of rows of few keys, whose warps read them into registers. */
 static const double light_start = 440.0;
-static const double light_row = 13.3;    /* each of the 16 rows of a warp */
-static const double light_open = 1850.0; /* blocks that are on the multiprocessors at once, */
-static const double light_turn = 65.0, light_step = 680.0; /* each tile that they go through, */
-static const double kept = 265.0, kept_step = 300.0; /* and steps that stay in shared memory */
-static const double light_tile = 64.0;               /* a warp's 16 rows, on a multiprocessor, */
-static const double light_part = 52.0, light_element = 0.5; /* and a step of them */
-static const double light_join = 163.0;                     /* a warp that shares keys */
+static const double light_row = 13.3;                      /* per row of a warp, of 16 at most */
+static const double light_open = 1850.0;                   /* per wave of blocks */
+static const double light_turn = 65.0, light_step = 680.0; /* per turn, and per step of a turn */
+static const double kept = 265.0, kept_step = 300.0;       /* if steps stay in shared memory */
+static const double light_tile = 64.0; /* per 16 rows of a warp on a multiprocessor */
+static const double light_part = 52.0, light_element = 0.5; /* per step and per element of them */
+static const double light_join = 163.0;                     /* per warp that shares out keys */
 
-/* A second kernel merges parts: */
+/* The figures of the second kernel, which merges parts. */
 static const double merge = 3300.0, merged_part = 15.0, merged_round = 400.0;
-static const double merged_row = 14.0, few_row = 110.0; /* a row of a multiprocessor */
+static const double merged_row = 14.0, few_row = 110.0; /* per row of a multiprocessor */
 static const double part_byte = 0.0007;
 
 static double count(head_cost cost, const tgi_attention_row *row)
@@ -55,8 +55,8 @@ static double count(head_cost cost, const tgi_attention_row *row)
     return cost.constant + cost.of_head * row->head_size;
 }
 
-/* Returns how many steps the middle tile takes, or the last one: where all tiles run at the same
- * time, it takes longest under a causal mask. */
+/* Returns the number of steps of the middle tile or, if is_last is 1, of the last tile. If all
+ * tiles run at the same time, the last one takes longest under a causal mask. */
 static double count_steps(const tg_attention *a, const tgi_attention_choice *choice, int is_last)
 {
     const tgi_attention_window window = tgi_attention_find_window(a);
@@ -70,16 +70,16 @@ static double count_steps(const tg_attention *a, const tgi_attention_choice *cho
     return (double)tgi_divide_up(seen, choice->row->keys);
 }
 
-/* Returns how many rows of a tile the groups of a block compute: those of the largest tile, or of
- * the mean one where tiles come one after the other. Groups without rows do nothing. */
+/* Returns how many rows of a tile the groups of warps of a block compute: the rows of the largest
+ * tile, or the mean if is_largest is 0. Groups without rows do nothing. */
 static double count_rows(const tg_attention *a, const tgi_attention_choice *choice, int is_largest)
 {
     const double all = (double)tgi_round_up(choice->shared_heads * a->m, TGI_ATTEND_GROUP_QUERIES);
     return is_largest ? fmin((double)choice->query_tile, all) : all / (double)choice->tile_count;
 }
 
-/* Returns the time of a row of many queries with `load` tiles for each multiprocessor, one after
- * the other. */
+/* Returns the time of a row of many queries whose multiprocessors each have `load` tiles in
+ * turn. */
 static double predict_wide(const tg_attention *a, const tgi_attention_choice *choice, double load,
                            double steps, int is_mixed)
 {
@@ -92,7 +92,8 @@ static double predict_wide(const tg_attention *a, const tgi_attention_choice *ch
                     fmax(group_key + count(group_score, row) * rows, lone_key * row->head_size));
 }
 
-/* Returns the time of `tiles` tiles of a row of few queries, as many at once as fit. */
+/* Returns the time of a row of few queries whose multiprocessors each have `tiles` tiles, as many
+ * at once as fit. */
 static double predict_thin(const tgi_machine *machine, const tg_attention *a,
                            const tgi_attention_choice *choice, int64_t tiles, int is_mixed)
 {
@@ -101,7 +102,7 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
     const int64_t held = machine->gpu.shared_bytes_per_sm / (choice->shared_bytes + 1024);
     const double rounds = (double)tgi_divide_up(tiles, held > 1 ? held : 1);
     const int64_t all = choice->shared_heads * a->m, rows = all < row->queries ? all : row->queries;
-    const int64_t at_once = row->head_size > 128 ? 1 : 2; /* rows that a warp joins */
+    const int64_t at_once = row->head_size > 128 ? 1 : 2; /* rows that a warp joins at once */
     double time = count(thin_tile, row) +
                   count_steps(a, choice, rounds <= 1.0) * count(thin_step, row) +
                   joined_row * (double)tgi_divide_up(rows, splits * at_once);
@@ -121,7 +122,8 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
                (double)choice->tile_count;
 }
 
-/* Returns the time of a row of few keys, whose warps go through all 16 rows of `groups` heads. */
+/* Returns the time of a row of few keys, whose warps compute 16 rows, for `groups` groups of
+ * heads. */
 static double predict_light(const tgi_machine *machine, const tg_attention *a,
                             const tgi_attention_choice *choice, int64_t groups)
 {
@@ -129,7 +131,7 @@ static double predict_light(const tgi_machine *machine, const tg_attention *a,
     const int64_t rows = choice->shared_heads * a->m, sm_count = machine->gpu.sm_count;
     const int64_t splits = choice->split_count, warps = choice->block_threads / 32;
     const int64_t readers =
-        splits > 1 ? 1 : row->queries / 16; /* warps that read a part of them each */
+        splits > 1 ? 1 : row->queries / 16; /* warps that share the reads of keys */
     const int64_t by_warps = row->resident_blocks * row->warps / warps;
     const int64_t by_bytes = machine->gpu.shared_bytes_per_sm / (choice->shared_bytes + 1024);
     const int64_t held = by_warps < by_bytes ? by_warps : by_bytes;

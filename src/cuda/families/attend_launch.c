@@ -10,7 +10,7 @@
 
 #define UNIT_BYTES TGI_TENSOR_UNIT_BYTES
 #define BOX_ROWS 8      /* the swizzle repeats after these */
-#define PANEL_BYTES 128 /* a row of a panel in shared memory has these */
+#define PANEL_BYTES 128 /* bytes of a row of a panel in shared memory */
 #define MAP_COUNT 3
 #define SECTOR_ELEMENTS 16 /* 32 bytes */
 #define LONG_STEPS 8
@@ -25,7 +25,7 @@ typedef struct attention_prepared {
     tgi_tensor_map map[MAP_COUNT];
 } attention_prepared;
 
-/* The tensors of the maps, in the order of tgi_attend_args. */
+/* map_ids lists the tensors of the maps in the order of tgi_attend_args. */
 static const tgi_attention_tensor_id map_ids[MAP_COUNT] = {TGI_ATTENTION_K, TGI_ATTENTION_V,
                                                            TGI_ATTENTION_Q};
 
@@ -39,9 +39,9 @@ static int64_t count_box_rows(const tg_attention *a, int64_t keys)
     return rows;
 }
 
-/* Returns 1 if threads copy rows of so many elements sooner than TMA, which takes rows that are no
- * multiple of 32 bytes as long as whole lines. Few steps wait for the first bytes, which TMA brings
- * sooner. */
+/* Returns 1 if threads copy rows of `elems` elements faster than TMA. TMA takes as long for a row
+ * that is no multiple of 32 bytes as for a whole line. It still brings the first bytes sooner,
+ * which decides if there are few steps. */
 static int is_slow(const tgi_attention_choice *choice, int64_t elems)
 {
     const int steps = choice->split_count < CROWD_WARPS ? LONG_STEPS : CROWD_STEPS;
@@ -49,8 +49,8 @@ static int is_slow(const tgi_attention_choice *choice, int64_t elems)
            choice->part_keys >= steps * choice->row->keys;
 }
 
-/* Describes K, V or Q for a map: elements, rows, heads, batch entries or pages. Returns 0 if TMA
- * cannot have it. */
+/* Describes K, V or Q as a tensor of elements, rows, heads, and batch entries or pages. Returns 0
+ * if TMA cannot read it. */
 static int describe(const tg_attention *a, const tgi_attention_choice *choice,
                     tgi_attention_tensor_id id, tgi_tensor *tensor)
 {
@@ -127,8 +127,8 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
              tg_get_type_name(a->type));
 }
 
-/* Returns 1 if every row of the tensor begins at a multiple of `bytes`, its elements side by
- * side. */
+/* Returns 1 if every row of the tensor begins at a multiple of `bytes` and its elements are
+ * contiguous. */
 static int is_aligned(const tg_attention *a, tgi_attention_tensor_id id, int64_t bytes)
 {
     const tgi_attention_tensor t = tgi_attention_get(a, id);
@@ -141,7 +141,7 @@ static int is_aligned(const tg_attention *a, tgi_attention_tensor_id id, int64_t
     return rest == 0 && (t.heads->element_stride == 1 || t.counts[3] == 1);
 }
 
-/* Returns 1 if TMA can have the tensor where it is. */
+/* Returns 1 if TMA can read the tensor where it lies. */
 static int has_map(const tg_attention *a, const tgi_attention_choice *choice,
                    tgi_attention_tensor_id id)
 {
@@ -155,7 +155,7 @@ static int32_t limit(int64_t distance)
     return (int32_t)(distance < most ? distance : most);
 }
 
-/* Returns the divisor of `value`, of 1 where nothing is divided. */
+/* Returns the divisor of `value`, or of 1 if `value` is 0. */
 static tgi_divisor make_divisor(int64_t value)
 {
     return tgi_make_divisor(value > 0 ? (int32_t)value : 1);

@@ -1,7 +1,8 @@
 /*
- * The order of the tiles of queries of attention. Blocks that stay on their multiprocessors take
- * tiles turn by turn (kernels/attend/attend.cuh), and under a mask tiles take different times. How
- * many heads come together decides which tiles a block gets, and so how even the loads are.
+ * Chooses the order of the tiles of queries of attention. Blocks that stay on their multiprocessors
+ * process tiles in turn (kernels/attend/attend.cuh), and under a mask tiles take different times.
+ * The number of heads whose tiles come together decides which tiles a block gets, and so how even
+ * the loads are.
  */
 #include "core/attention_mask.h"
 #include "core/checked.h"
@@ -22,7 +23,7 @@ static int64_t most_of(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-/* Returns how many steps a tile takes, and one more for its beginning and its end. */
+/* Returns the number of steps of a tile, plus one for its start and its end. */
 static int64_t count_steps(const tg_attention *a, const tgi_attention_choice *choice, int64_t tile)
 {
     const int64_t rows = choice->query_tile, keys = choice->row->keys;
@@ -34,7 +35,8 @@ static int64_t count_steps(const tg_attention *a, const tgi_attention_choice *ch
     return (high > low ? tgi_divide_up(high - low, keys) : 0) + 1;
 }
 
-/* Returns the largest load of a block over the mean, in tiles of `section` heads at once. */
+/* Returns the largest load of a block over the mean, if the tiles of `section` heads come
+ * together. */
 static double compare_loads(const tg_attention *a, const tgi_attention_choice *choice,
                             int64_t block_count, int64_t section)
 {

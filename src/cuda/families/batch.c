@@ -1,4 +1,4 @@
-/* Plans the family batch: whole entries in shared memory, several at once. */
+/* Plans the family batch, whose blocks have whole entries in shared memory, several at once. */
 #include "cuda/families/batch.h"
 
 #include <stdlib.h>
@@ -10,17 +10,17 @@
 #define SIDE_MAX 4096              /* keeps offsets in shared memory within 32 bits */
 #define ENTRY_BYTES_MAX (68 << 10) /* A and B of an entry; larger ones leave too few blocks */
 #define STAGE_BYTES_WANTED (14 << 10)
-#define STAGE_BYTES_MAX (32 << 10) /* more than that is one stage of a block, not one of two */
-#define D_BYTES_MAX (20 << 10)     /* the most of a group's D that is staged */
-#define THREADS_LEAST 128          /* a block has no fewer, */
-#define THREADS_LEAST_OF_MANY 64   /* or no fewer than these where there are many small blocks */
-#define THREADS_WANTED 512         /* smaller blocks keep as many on a multiprocessor */
-#define GAP_BYTES_MAX 16           /* between lines that are copied as one */
-#define CONFLICTS_MAX 3            /* words of a bank, where lines are copied as one */
+#define STAGE_BYTES_MAX (32 << 10) /* a block has one stage, not two, if it is larger */
+#define D_BYTES_MAX (20 << 10)     /* most bytes of a group's D that are staged */
+#define THREADS_LEAST 128          /* fewest threads of a block */
+#define THREADS_LEAST_OF_MANY 64   /* fewest if there are many small blocks */
+#define THREADS_WANTED 512         /* fewest threads on a multiprocessor */
+#define GAP_BYTES_MAX 16           /* most bytes between lines that are copied as one */
+#define CONFLICTS_MAX 3            /* most words of a bank, if lines are copied as one */
 
-/* Returns how many words of one bank a warp asks for at once, at most, that reads 4 words of each
- * of 8 lines which lie so far apart: matrix instructions on 16 bits take them so. A pitch that is
- * good for these is taken for all types. */
+/* Returns the most words of one bank in a request of a warp that reads 4 words of each of 8 lines
+ * `pitch` bytes apart, as matrix instructions on 16-bit types do. A pitch without conflicts there
+ * serves all types. */
 static int count_conflicts(int64_t pitch)
 {
     int most = 1, counts[32] = {0};
@@ -33,8 +33,9 @@ static int count_conflicts(int64_t pitch)
     return most;
 }
 
-/* Returns a pitch in shared memory for lines or entries of `bytes`, `stride_bytes` apart in memory:
- * equal to that modulo a unit, and of the first 8 such ones that with the fewest conflicts. */
+/* Returns a pitch in shared memory for lines or entries of `bytes` bytes that lie stride_bytes
+ * apart in global memory. It is equal to stride_bytes modulo a unit, and has the fewest conflicts
+ * of the first 8 such pitches. */
 static int32_t find_pitch(int64_t stride_bytes, int64_t bytes)
 {
     const int64_t remainder = (stride_bytes % UNIT + UNIT) % UNIT;
@@ -49,7 +50,8 @@ static int32_t find_pitch(int64_t stride_bytes, int64_t bytes)
     return (int32_t)best;
 }
 
-/* Returns 1 if lines can be read where they lie, one after the other: few of them in one bank. */
+/* Returns 1 if lines can stay as close together as in global memory, because few words of a request
+ * lie in one bank. */
 static int is_spread(int64_t line_bytes, int64_t elem_bytes, int is_along_k)
 {
     if (line_bytes % UNIT == 0)
@@ -57,7 +59,8 @@ static int is_spread(int64_t line_bytes, int64_t elem_bytes, int is_along_k)
     return elem_bytes != 2 || !is_along_k || count_conflicts(line_bytes) <= CONFLICTS_MAX;
 }
 
-/* Describes an operand of `across` rows of A or columns of B. */
+/* Describes an operand of `across` rows of A or columns of B. Returns 0 if its lines are not
+ * contiguous. */
 static int describe_entries(const tgi_problem *p, tg_type type, int64_t across,
                             int64_t across_stride, int64_t k_stride, int is_along_k,
                             int64_t batch_stride, tgi_entry_copy *copy)
@@ -71,7 +74,7 @@ static int describe_entries(const tgi_problem *p, tg_type type, int64_t across,
         return 0;
     if (line_bytes >= 0 && line_bytes <= length + GAP_BYTES_MAX &&
         is_spread(line_bytes, elem_bytes, is_along_k)) {
-        length += (lines - 1) * line_bytes; /* one line: what lies between is copied too */
+        length += (lines - 1) * line_bytes; /* one line, gaps included */
         lines = 1;
     } else {
         step = find_pitch(line_bytes, length);
@@ -111,7 +114,7 @@ static int is_d_packed(const tgi_problem *p)
     return (is_by_rows || is_by_cols) && (p->batch_count == 1 || p->d.batch == p->m * p->n);
 }
 
-/* Returns 1 if a warp's stores of pairs fill D's sectors of 32 bytes: those of FP64. */
+/* Returns 1 if a warp's stores of pairs fill D's sectors of 32 bytes, which only FP64 does. */
 static int has_wide_stores(const tgi_problem *p)
 {
     return p->d_type == TG_TYPE_FP64 && p->d.col == 1 && p->d.row % 2 == 0 && p->d.batch % 2 == 0;
@@ -150,16 +153,18 @@ int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *p,
     return 1;
 }
 
-/* Returns the threads of a worker, which forms a tile: a thread, or a warp. */
+/* Returns the threads of a worker. A worker forms one tile and is a thread or, for matrix
+ * instructions, a warp. */
 static int count_worker_threads(const tgi_kernel *kernel)
 {
     return kernel->math == TGI_MATH_mma ? 32 : 1;
 }
 
 /* Returns into how many parts the tile rows of an entry are split, so that each worker has one
- * tile. Parts of warps are as many as run at once, and small enough to be staged. Parts of threads,
- * whose B is larger, are one on each multiprocessor, or two where there are more entries than
- * multiprocessors; copies of B for each are at most half of what is moved. */
+ * tile. Workers that are warps get as many parts as run at once, small enough that D is staged.
+ * Workers that are threads, whose B is larger, get one part on each multiprocessor, or two if there
+ * are more entries than multiprocessors. Copies of B for the parts are at most half of all bytes
+ * that are moved. */
 static int64_t count_parts(const tgi_machine *machine, const tgi_kernel *kernel,
                            const tgi_problem *p)
 {
@@ -185,9 +190,9 @@ static int64_t count_parts(const tgi_machine *machine, const tgi_kernel *kernel,
     return tgi_divide_up(tile_rows, tgi_divide_up(tile_rows, parts));
 }
 
-/* Returns the threads of a block that has so many tiles and leaves room for `by_shared` blocks on a
- * multiprocessor: few that idle, and enough to copy. Each finds its way at a cost, so that fewer of
- * them form more tiles. */
+/* Returns the threads of a block that has `tiles` tiles, if a multiprocessor has room for
+ * `by_shared` blocks. Few threads are idle, and enough remain to copy. Since each thread needs time
+ * to find its tile, fewer threads form more tiles each. */
 static int64_t count_threads(const tgi_kernel *kernel, int64_t tiles, int64_t by_shared,
                              int64_t least)
 {
@@ -221,7 +226,7 @@ static void choose_group(const tgi_machine *machine, const tgi_kernel *kernel, c
     const int64_t group_bytes = split->group_entries * (pitches + d_bytes / split->part_count);
     const int64_t blocks = tgi_divide_up(p->batch_count, split->group_entries) * split->part_count;
     const int is_small = split->group_entries * pitches <= STAGE_BYTES_WANTED;
-    split->thread_count = kernel->thread_count; /* few blocks want many threads, which copy */
+    split->thread_count = kernel->thread_count; /* few blocks need many threads to copy */
     if (blocks > spread)
         split->thread_count = (int)count_threads(
             kernel, split->group_entries * tiles, gpu->shared_bytes_per_sm / (group_bytes + 1),
@@ -231,7 +236,7 @@ static void choose_group(const tgi_machine *machine, const tgi_kernel *kernel, c
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    tgi_kernel sized = *kernel; /* with the threads of a block */
+    tgi_kernel sized = *kernel; /* the row with the block's threads */
     tgi_batch_args args = {.group_count = 0};
     if (!tgi_gemm_rounds_sums(p, proposal))
         return;

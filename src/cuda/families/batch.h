@@ -1,4 +1,5 @@
-/* The entries that a block of family batch has in shared memory: for planning and launch. */
+/* Describes the entries that a block of family batch has in shared memory, for planning and
+ * launch. */
 #ifndef TGI_CUDA_BATCH_H
 #define TGI_CUDA_BATCH_H
 
@@ -10,7 +11,8 @@
 int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *problem,
                        const tgi_batch_decision *split, tgi_batch_args *args);
 
-/* Sets what follows from the pointers and the strides in args->gemm, for so many threads. */
+/* Sets the members that follow from the pointers and strides in args->gemm, for blocks of
+ * thread_count threads. */
 void tgi_batch_complete(int thread_count, tgi_batch_args *args);
 
 #endif

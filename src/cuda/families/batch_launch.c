@@ -6,12 +6,12 @@
 
 #define UNIT TGI_BATCH_UNIT_BYTES
 
-/* The next kernel starts early among up to 1.5 blocks a multiprocessor, or 3 with so little shared
- * memory. Beside more, its own blocks would be spread unevenly. */
+/* The next kernel starts early if there are at most 1.5 blocks a multiprocessor, or 3 with at most
+ * EARLY_BYTES_MAX of shared memory. Among more blocks, its own would be spread unevenly. */
 #define EARLY_BYTES_MAX (8 << 10)
 
 typedef struct batch_prepared {
-    tgi_batch_args args; /* without what a call gives */
+    tgi_batch_args args; /* without pointers, alpha and beta of a call */
     tgi_cuda_kernel multiply;
 } batch_prepared;
 
@@ -49,7 +49,8 @@ static int are_pairs(const void *data, int64_t elem_bytes, int64_t line_elems, i
            batch_elems % 2 == 0;
 }
 
-/* Completes a copy with lines along k, or not, of an operand that is aligned, or not. */
+/* Completes a copy whose lines run along k if is_along_k is 1, of an operand whose lines begin at
+ * units if is_aligned is 1. */
 static void complete_copy(int thread_count, int is_along_k, int is_aligned, int has_words,
                           tgi_entry_copy *copy)
 {

@@ -9,10 +9,10 @@
 #define PARTS_MAX 1024
 #define FULL_ROUNDS_MAX 4
 
-/* Split-K of batch-invariant problems, in bytes of a line of k. The parts pay if a block saves
- * `saved`. They have so many times the bytes of a row of sums, between `least` and `enough`, since
- * the sums of parts that are short beside n take longer than their products where D has many
- * rows. */
+/* Limits of the split-K parts of batch-invariant problems, in bytes of k of one line. A split must
+ * save a block `saved`. A part has sum_halves / 2 times the bytes of a row of sums, but from
+ * `least` to `enough`: if D has many rows, the sums of parts that are short beside n take longer
+ * than their products. */
 typedef struct part_limits {
     int64_t saved, least, enough;
     int sum_halves;
@@ -22,12 +22,12 @@ static const part_limits mma_limits = {1024, 1536, 5120, 3};
 static const part_limits fma_limits = {1024, 1024, 1280, 16};
 static const part_limits fp64_limits = {4096, 1024, 3200, 16};
 
-#define SUM_TIMES 4 /* most bytes of the sums to bytes of A */
-/* A cluster on wgmma adds so many parts without a second kernel if D has few rows. More pay only if
- * these would be longer than this. */
+#define SUM_TIMES 4 /* bytes of the sums are at most so many times those of A */
+/* A cluster on wgmma adds up to CLUSTER_PARTS parts without a second kernel if D has few rows. More
+ * parts pay only if these would have more than CLUSTER_PART_BYTES_MOST bytes of k. */
 #define CLUSTER_PARTS 8
 #define CLUSTER_PART_BYTES_MOST 8192
-#define INVARIANT_TILE_COLS 64 /* columns of a tile where D has few rows */
+#define INVARIANT_TILE_COLS 64 /* columns of a tile if D has few rows */
 
 /* Returns 1 if the shorter stride of an operand with `line_count` lines runs along k. */
 static int is_along_k(const tgi_layout *layout, int64_t k_stride, int64_t line_count)
@@ -92,8 +92,8 @@ int64_t tgi_gemm_part_bytes(const tgi_problem *p, int64_t k_part_count)
                : 0;
 }
 
-/* Returns the most parts that may pay. More than fill the multiprocessors gain nothing, however few
- * rows D has. */
+/* Returns the most parts that may pay. Parts beyond those that fill the multiprocessors gain
+ * nothing, even if D has few rows. */
 static int64_t count_parts_most(const tgi_machine *machine, const tgi_problem *p, int64_t n,
                                 int is_mma)
 {
@@ -177,7 +177,7 @@ void tgi_gemm_split_k(const tgi_machine *machine, const tgi_problem *p, const tg
     for (int64_t wanted = 1; wanted <= most; wanted *= 2)
         if (!tgi_gemm_try_parts(machine, p, whole, predict, wanted, proposal))
             break;
-    /* Blocks that fill all multiprocessors some times leave none idle in the last round. */
+    /* Blocks in whole rounds of the multiprocessors leave none idle in the last round. */
     const double slot_count = (double)machine->gpu.sm_count * whole->blocks_per_sm;
     for (int rounds = 1; rounds <= FULL_ROUNDS_MAX; rounds++) {
         const double wanted = floor(rounds * slot_count / whole->block_count);

@@ -1,4 +1,5 @@
-/* Planning that the production families share: access to operands and split-K parts. */
+/* Declares the planning that the production families share: access to operands and split-K
+ * parts. */
 #ifndef TGI_CUDA_GEMM_H
 #define TGI_CUDA_GEMM_H
 
@@ -6,8 +7,9 @@
 #include "cuda/families/family.h"
 #include "model/tile_model.h"
 
-/* The most workspace that plans use for partial sums, and for a repacked A of rank and dot. A
- * context opens with this much, so that its first plans allocate only for larger operand copies. */
+/* The most bytes of workspace that plans use for partial sums, and for a repacked A of rank and
+ * dot. A context opens with this much, so that its first plans allocate only for larger operand
+ * copies. */
 #define TGI_WORKSPACE_BYTES_MAX ((int64_t)32 << 20)
 
 #define TGI_GEMM_VECTOR_BYTES 16 /* bytes of the widest access of a thread */
@@ -30,9 +32,9 @@ tgi_access tgi_gemm_find_b_access(const tgi_problem *problem);
 int64_t tgi_gemm_part_bytes(const tgi_problem *problem, int64_t k_part_count);
 
 /* Returns the elements along k of each split-K part of a batch-invariant problem, or k if it is not
- * split. They depend on the caller's n and on k alone: bits are the same for every m. Parts of few
- * rows of D fill the multiprocessors. The sums of many rows take a fraction of the time of their
- * products, and at most some times the bytes of A. */
+ * split. They depend only on the caller's n and on k, so that bits are the same for every m. If D
+ * has few rows, parts fill the multiprocessors. If D has many rows, adding the parts takes a
+ * fraction of the time of the products, and their sums have at most some times the bytes of A. */
 int64_t tgi_gemm_invariant_part(const tgi_machine *machine, const tgi_problem *problem);
 
 typedef double tgi_gemm_predict(const tgi_gpu *gpu, const tgi_kernel *kernel,

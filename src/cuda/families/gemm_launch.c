@@ -8,7 +8,7 @@
 #include "cuda/families/gemm.h"
 
 #define GROUP_TILE_ROWS 8
-#define L2_SHARE 0.5 /* part of L2 in which lines stay while others pass */
+#define L2_SHARE 0.5 /* share of L2 for lines that stay while others stream */
 
 static int32_t count_elems(tg_type type, int is_vector)
 {

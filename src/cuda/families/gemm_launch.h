@@ -1,4 +1,5 @@
-/* Launching that the production families share: kernel arguments and the sum of split-K parts. */
+/* Declares the launching that the production families share: kernel arguments and the sum of
+ * split-K parts. */
 #ifndef TGI_CUDA_GEMM_LAUNCH_H
 #define TGI_CUDA_GEMM_LAUNCH_H
 
@@ -10,10 +11,10 @@
  * aligned pointers allow, and k is not split. */
 void tgi_gemm_prepare_args(const tgi_problem *problem, tgi_gemm_args *args);
 
-/* Returns tile_rows_per_group for block_count blocks that run together, on operands that have
- * line_bytes in a row of A or a column of B. Where L2 has room, the rows of a group stay in it
- * while its tiles are formed, and more rows mean that B is read less often. Groups have about as
- * many rows each. */
+/* Returns tile_rows_per_group for block_count blocks that run together, on operands with line_bytes
+ * bytes in a row of A or a column of B. If L2 has room, the rows of a group stay in it while its
+ * tiles are formed, and larger groups read B less often. Groups have about equal numbers of
+ * rows. */
 int32_t tgi_gemm_choose_group_rows(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                    const tgi_problem *problem, double block_count,
                                    double line_bytes);
@@ -31,7 +32,7 @@ void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add);
 
 /* The prepared block of families whose decision is a tgi_tile_decision. */
 typedef struct tgi_tile_prepared {
-    tgi_gemm_args args; /* without what a call gives */
+    tgi_gemm_args args; /* without pointers, alpha and beta of a call */
     int is_transposed;  /* 1: A and B of the kernel are B and A of the call */
     tgi_cuda_kernel multiply, add;
 } tgi_tile_prepared;

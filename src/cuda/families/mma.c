@@ -1,4 +1,4 @@
-/* Family mma: tiles by warp-level matrix instructions, of any size and layout. */
+/* Plans the family mma: tiles by warp-level matrix instructions, of any size and layout. */
 #include "cuda/families/mma.h"
 
 #include "cuda/families/gemm.h"
@@ -15,8 +15,8 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                 kernel->thread_count);
 }
 
-/* Returns the sums that a thread holds: twice its own where instructions of FP8 have sums of a
- * stage apart (kernels/mma/mma_math.cuh). */
+/* Returns the number of sums that a thread holds. It is twice the thread's own if FP8 instructions
+ * have separate sums for each stage (kernels/mma/mma_math.cuh). */
 static int count_held_sums(const tgi_kernel *kernel)
 {
     const int is_promoted =
@@ -30,8 +30,8 @@ static double count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
            (double)tgi_divide_up(p->n, kernel->tile_cols) * (double)p->batch_count;
 }
 
-/* Returns the bytes of the widest accesses that the operand's strides allow, for a pointer that is
- * a multiple of 16. */
+/* Returns the bytes of the widest accesses that the operand's strides allow if its pointer is a
+ * multiple of 16. */
 static int find_copy_bytes(const tgi_problem *p, int is_b, int is_along_k)
 {
     const tgi_layout *layout = is_b ? &p->b : &p->a;
@@ -49,7 +49,7 @@ static int find_copy_bytes(const tgi_problem *p, int is_b, int is_along_k)
 void tgi_mma_describe(const tgi_problem *p, int is_b, tgi_mma_access *operand)
 {
     const int is_offset = is_b ? p->is_b_offset : p->is_a_offset;
-    /* Kernels of FP8 have A along k. */
+    /* Kernels of FP8 read A only in lines along k. */
     const int can_be_across = is_b || !tgi_type_is_fp8(p->type);
     operand->is_along_k =
         !can_be_across || (is_b ? tgi_gemm_is_b_along_k(p) : tgi_gemm_is_a_along_k(p));
@@ -67,8 +67,8 @@ void tgi_mma_pad(const tgi_kernel *kernel, tgi_mma_access operand[2])
     tgi_operand_pad(&operand[1].packed, kernel->tile_depth);
 }
 
-/* Returns the first rows of D, those whose tiles fill whole rounds of the multiprocessors. Returns
- * 0 if there are none or all do, and for batches and batch-invariant problems: these have one
+/* Returns the number of rows at the top of D whose tiles fill whole rounds of the multiprocessors.
+ * Returns 0 if no rows do or all do, and for batches and batch-invariant problems, which have one
  * launch. */
 static int64_t find_whole_rows(const tgi_machine *machine, const tgi_kernel *kernel,
                                const tgi_problem *p, int blocks_per_sm)
@@ -81,8 +81,8 @@ static int64_t find_whole_rows(const tgi_machine *machine, const tgi_kernel *ker
                                                                          : 0;
 }
 
-/* Proposes to split k of the tiles that would leave multiprocessors idle in the last round, the
- * last rows of D, if that is faster. `work` describes all of D. */
+/* Proposes to split k of the last rows of D, whose tiles would leave multiprocessors idle in the
+ * last round, if that is faster. `work` describes all of D. */
 static void split_rest(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *work,
                        tgi_proposal *proposal)
 {
@@ -106,8 +106,8 @@ static void split_rest(const tgi_machine *machine, const tgi_problem *p, const t
         *proposal = rest;
 }
 
-/* Proposes the problem with the operands where they lie, or with is_packed copies of those that
- * allow no accesses of 16 bytes. */
+/* Proposes the problem with operands that are read where they lie or, if is_packed is 1, with
+ * repacked copies of those that allow no accesses of 16 bytes. */
 static void propose_one(const tgi_machine *machine, const tgi_problem *p,
                         const tgi_mma_access operand[2], int is_packed, int is_transposed,
                         tgi_proposal *proposal)
@@ -145,7 +145,7 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
     proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)packed_bytes);
 }
 
-/* Proposes the faster way to read the operands. */
+/* Proposes the faster of both ways to read the operands. */
 static void propose_side(const tgi_machine *machine, const tgi_problem *p, int is_transposed,
                          tgi_proposal *proposal)
 {
@@ -163,10 +163,11 @@ static void propose_side(const tgi_machine *machine, const tgi_problem *p, int i
         *proposal = packed;
 }
 
-/* Returns 1 if the kernels may form D^T = B^T A^T, whose tiles are high where those of D are wide:
- * one of them may leave fewer multiprocessors idle at the end. Only sums that become 16-bit
- * elements unchanged leave transposed (kernels/mma/mma_store.cuh). Which way is faster depends on
- * m, which must not change the order of the sums of a batch-invariant problem. */
+/* Returns 1 if the kernels may form D^T = B^T A^T. Its tiles are high where those of D are wide, so
+ * one of both may leave fewer multiprocessors idle in the last round. The kernels can store D^T
+ * only if its sums become 16-bit elements without an epilogue (kernels/mma/mma_store.cuh). The
+ * faster way depends on m, which must not change the order of the sums of a batch-invariant
+ * problem. */
 static int may_transpose(const tgi_problem *p)
 {
     return tgi_type_bytes(p->type) == 2 && p->d_type == p->type && p->b_type == p->type &&

@@ -1,22 +1,22 @@
-/* Family mma: how its kernels read an operand, for its planning and its launch. */
+/* Declares how the kernels of family mma read an operand, for its planning and its launch. */
 #ifndef TGI_CUDA_MMA_H
 #define TGI_CUDA_MMA_H
 
 #include "core/kernels.h"
 #include "cuda/families/operand.h"
 
-/* Alignment of what lies in the workspace. */
+/* Parts of the workspace are aligned to TGI_MMA_WORKSPACE_UNIT_BYTES bytes. */
 #define TGI_MMA_WORKSPACE_UNIT_BYTES 256
 
 typedef struct tgi_mma_access {
     int is_along_k;     /* 1: its lines in shared memory run along k, 0: across */
-    int copy_bytes;     /* bytes of an access where it lies: 16, 8, 4, or an element */
+    int copy_bytes;     /* bytes of an access to the operand itself: 16, 8, 4, or an element's */
     int can_repack;     /* 1: `packed` describes its copy in the workspace */
     tgi_operand packed; /* its copy, in lines that run as is_along_k says */
 } tgi_mma_access;
 
-/* Returns 1 if the row is compiled for the chips of its instruction set alone, and runs on later
- * ones by PTX of them (src/CMakeLists.txt). */
+/* Returns 1 if the row is compiled only for the chips of its instruction set, and runs on later
+ * chips by their PTX (src/CMakeLists.txt). */
 static inline int tgi_mma_has_earlier_code(const tgi_kernel *kernel)
 {
     return kernel->isa != TGI_ISA_sm80 || tgi_type_bytes(kernel->type) != 2;
@@ -31,7 +31,7 @@ static inline int tgi_mma_has_bodies_apart(const tgi_kernel *kernel)
 /* Describes A, or B where is_b is 1. */
 void tgi_mma_describe(const tgi_problem *problem, int is_b, tgi_mma_access *operand);
 
-/* Has the copies of both operands end with zeros at a whole stage of the kernel, which then
+/* Extends the copies of both operands with zeros to a whole stage of the kernel, which then
  * multiplies no stage that k ends in. */
 void tgi_mma_pad(const tgi_kernel *kernel, tgi_mma_access operand[2]);
 

@@ -1,4 +1,4 @@
-/* Family mma: its launch. */
+/* Launches the family mma. */
 #include "cuda/families/mma.h"
 
 #include <stdio.h>
@@ -9,7 +9,8 @@
 
 typedef struct mma_prepared {
     tgi_tile_prepared tile;
-    /* Rows of D from whole_rows on have a launch of their own, unless that is 0. */
+    /* The launch of the rows of D from whole_rows on. whole_rows is 0 if all rows have one
+     * launch. */
     tgi_tile_prepared rest;
     int64_t whole_rows;
     tgi_repack_prepared repack;
@@ -24,7 +25,7 @@ static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *pr
     return sizeof(mma_prepared);
 }
 
-/* Has the kernel read the operand's copy in the workspace. */
+/* Makes the kernel read the operand's copy in the workspace. */
 static void replace_layout(const tgi_operand *o, int is_b, tgi_problem *p)
 {
     tgi_layout *layout = is_b ? &p->b : &p->a;
@@ -35,8 +36,9 @@ static void replace_layout(const tgi_operand *o, int is_b, tgi_problem *p)
     layout->batch = o->batch_count > 1 ? o->batch_bytes / o->elem_bytes : 0;
 }
 
-/* Has a multiprocessor hold one block alone where no second one is needed. Blocks start while the
- * kernel ahead still runs, a repack for example, and would else gather where it has ended. */
+/* Limits a multiprocessor to one block if the blocks then still run at once. Blocks start while the
+ * kernel ahead, for example a repack, still runs, and would otherwise gather on the multiprocessors
+ * that it has left. */
 static void spread_blocks(const tgi_gpu *gpu, tgi_cuda_kernel *multiply)
 {
     const unsigned half = (unsigned)(gpu->shared_bytes_per_sm / 2);
@@ -60,7 +62,7 @@ static void prepare_repack(const tgi_machine *machine, const tgi_problem *p,
         tgi_repack_prepare(machine->gpu.sm_count, tgi_type_bytes(p->type), &prepared->repack);
 }
 
-/* Prepares the kernel for rows of D, all of p, by the proposal's decision. */
+/* Prepares the kernel for the rows of D that `p` has, by the proposal's decision. */
 static void prepare_rows(const tgi_machine *machine, const tgi_problem *p,
                          const tgi_proposal *proposal, const tgi_mma_access operand[2],
                          const int is_repacked[2], tgi_tile_prepared *tile)
@@ -89,7 +91,7 @@ static void prepare_rows(const tgi_machine *machine, const tgi_problem *p,
         tgi_gemm_choose_group_rows(&machine->gpu, kernel, p, (double)most,
                                    (double)(args->k_part_elems * tgi_type_bytes(p->type)));
     spread_blocks(&machine->gpu, multiply);
-    /* Code of earlier chips does not wait for the kernel ahead. */
+    /* Code for earlier chips does not wait for the kernel ahead. */
     multiply->is_early = !tgi_mma_has_earlier_code(kernel);
     if (tgi_mma_has_bodies_apart(kernel))
         snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "%s_%c%c", kernel->name,
@@ -131,8 +133,8 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
             (int32_t)(TGI_GEMM_VECTOR_BYTES / tgi_type_bytes(given->d_type));
 }
 
-/* Multiplies rows of D, whose operands `call` has. `first` is the first of them; source[i] is the
- * copy of operand i, or NULL. */
+/* Multiplies rows of D. `call` has their operands, and `first` is the first of the rows. source[i]
+ * is the copy of operand i, or NULL. */
 static tg_status launch_rows(const tgi_cuda_queue *queue, const tgi_call *call, int64_t first,
                              const void *const source[2], tgi_tile_prepared *tile)
 {
@@ -143,7 +145,7 @@ static tg_status launch_rows(const tgi_cuda_queue *queue, const tgi_call *call, 
         args.a = (const char *)source[0] + first * args.problem.a.row * elem_bytes;
     if (source[1])
         args.b = source[1];
-    /* More than 1 tells the kernels that lines are padded, as those of copies are. */
+    /* A value above 1 tells the kernels that the lines are padded, as those of copies are. */
     const int32_t unit_elems = (int32_t)(TGI_GEMM_VECTOR_BYTES / elem_bytes);
     args.a_vector_elems = source[0] ? unit_elems : 1;
     args.b_vector_elems = source[1] ? unit_elems : 1;

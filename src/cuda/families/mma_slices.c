@@ -1,4 +1,4 @@
-/* Family mma on slices of FP32 operands: mma_bf16x and mma_fp16x. */
+/* Plans the families mma_bf16x and mma_fp16x: family mma on slices of FP32 operands. */
 #include "cuda/families/mma_slices.h"
 
 #include "cuda/families/gemm.h"
@@ -54,8 +54,8 @@ void tgi_mma_slices_make_parts(int64_t part_count, tgi_problem *p)
     p->epilogue = (tgi_epilogue){.alpha = 1.0};
 }
 
-/* Tries part_count split-K parts, or a whole k if it is 1, whose chunks team_count teams of a block
- * share out. `whole` describes a whole k. */
+/* Tries part_count split-K parts, or a whole k if it is 1. team_count teams of a block share out
+ * the chunks of a part. `whole` describes a whole k. */
 static void try_parts(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
                       int64_t part_count, int team_count, tgi_proposal *proposal)
 {
@@ -66,12 +66,13 @@ static void try_parts(const tgi_machine *machine, const tgi_problem *p, const tg
     if (part_count > 1)
         tgi_mma_slices_make_parts(part_count, &parts);
     work.block_count *= (double)part_count;
-    /* Teams have as many chunks as each other, and would else take the places of blocks. */
+    /* Teams all have the same number of chunks. They are tried only if every block runs at once,
+     * because they would otherwise take the places of blocks. */
     if (team_count > 1 && (tgi_divide_up(parts.k, kernel->tile_depth) % team_count ||
                            work.block_count > machine->gpu.sm_count ||
                            shared_bytes > machine->gpu.shared_bytes_per_block))
         return;
-    /* Teams multiply as so many blocks that share a multiprocessor do. */
+    /* Teams multiply like team_count blocks that share a multiprocessor. */
     work.block_count *= team_count;
     work.block_k = (double)parts.k / team_count;
     work.part_count = (double)part_count;
@@ -92,9 +93,8 @@ static void try_parts(const tgi_machine *machine, const tgi_problem *p, const tg
     proposal->decision.wgmma.split_elems = parts.k;
 }
 
-/* Tries teams, and split-K parts, for a D of few tiles. Parts of the same length are products of
- * their own, which the kernels form as those of a batch, so that k is split by its divisors
- * alone. */
+/* Tries teams and split-K parts for a D of few tiles. Parts have equal lengths, because the kernels
+ * form them like the products of a batch, so that only divisors of k split it. */
 static void split_k(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
                     tgi_proposal *proposal)
 {

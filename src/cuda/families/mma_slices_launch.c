@@ -1,4 +1,4 @@
-/* Family mma on slices of FP32 operands: the launch. */
+/* Launches family mma on slices of FP32 operands. */
 #include <stdio.h>
 
 #include "cuda/families/gemm.h"

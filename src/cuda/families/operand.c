@@ -15,7 +15,8 @@ int tgi_operand_is_batch_fit(const tgi_operand *o)
                                    batch_bytes < TGI_TENSOR_STRIDE_MAX);
 }
 
-/* Returns 1 if TMA can read runs of `count` elements, `stride` elements from run to run. */
+/* Returns 1 if TMA can read run_count runs of `count` elements, which begin `stride` elements
+ * apart. */
 static int is_direct(const tgi_operand *o, int64_t count, int64_t stride, int64_t run_count)
 {
     const int64_t pitch_bytes = stride * o->elem_bytes;

@@ -15,12 +15,12 @@ typedef struct tgi_operand {
     int is_across; /* 1: runs of contiguous elements lie across k */
     int is_repacked;
     int is_unaligned;    /* 1: lines begin between units of 16 bytes and are read where they lie */
-    int64_t pitch_bytes; /* from run to run; in the workspace if repacked */
+    int64_t pitch_bytes; /* bytes from run to run; in the workspace if repacked */
     int64_t batch_bytes; /* from batch entry to batch entry */
 } tgi_operand;
 
-/* `count` runs of `length` elements. Strides are in elements: `stride` from run to run, `along`
- * from element to element. */
+/* tgi_runs describes `count` runs of `length` elements. In elements, `stride` leads from run to run
+ * and `along` from element to element. */
 typedef struct tgi_runs {
     int64_t count, length, stride, along;
 } tgi_runs;
@@ -32,8 +32,8 @@ tgi_runs tgi_operand_runs(const tgi_operand *operand);
 void tgi_operand_describe(const tgi_problem *problem, int is_b, int can_be_across, int is_offset,
                           tgi_operand *operand);
 
-/* Has the copy of an operand that is repacked end with zeros, so that its k is a multiple of
- * `unit`, which is at most 128 bytes of elements. */
+/* Extends the copy of a repacked operand with zeros, so that its k is a multiple of `unit`, which
+ * is at most 128 bytes of elements. */
 void tgi_operand_pad(tgi_operand *operand, int64_t unit);
 
 /* Sets is_unaligned in place of is_repacked if the elements lie in lines and tensor maps can take

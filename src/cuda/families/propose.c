@@ -1,4 +1,4 @@
-/* Dispatches planning to the family of the row, whose epilogue must have the problem's operands. */
+/* Dispatches planning to the family of the row, if its epilogue has the problem's operands. */
 #include <stdio.h>
 
 #include "cuda/families/row_bands.h"
@@ -17,16 +17,16 @@ static const tgi_executor executors[TGI_FAMILY_COUNT] = {
 #undef TGI_CUDA_FAMILY
 };
 
-/* Family small takes batch-invariant problems of at most so many columns: where D has many rows its
- * products then take no more than a few times as long as memory. FP32 needs no such limit: rows of
- * families small and simt give the same bits. */
+/* Family small runs batch-invariant problems of FP64 and of 16-bit types with at most so many
+ * columns. Even a D of many rows then takes no more than a few times as long as its memory traffic.
+ * FP32 needs no limit, because rows of families small and simt give the same bits. */
 #define INVARIANT_FP64_COLS 16
 #define INVARIANT_NARROW_COLS 32
-#define ALIGNED_ELEMS 8 /* family wgmma reads such units without a copy */
+#define ALIGNED_ELEMS 8 /* elements of a unit that family wgmma reads without a copy */
 
-/* Slices take batch-invariant problems of FP32 from n * (k + SLICE_PASS_ELEMS) on; there they are
- * as fast as multiply-adds in the mean over m. The pass that makes them takes as long as so many
- * more products of a column. */
+/* Slices run batch-invariant problems of FP32 if n * (k + SLICE_PASS_ELEMS) >= SLICE_ELEMS_MIN,
+ * where they are as fast as multiply-adds in the mean over m. The pass that makes the slices takes
+ * as long as SLICE_PASS_ELEMS more elements of k. */
 #define SLICE_ELEMS_MIN ((int64_t)3 << 20)
 #define SLICE_PASS_ELEMS 256
 
@@ -35,8 +35,8 @@ static int64_t find_caller_cols(const tgi_problem *p)
     return p->is_swapped ? p->m : p->n;
 }
 
-/* Returns 1 if the problem is batch invariant and of such n and k that family small takes it for
- * every m, and no other family does. */
+/* Returns 1 if family small, and no other, runs the problem for every m: the problem is batch
+ * invariant, and n and k decide. */
 static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
 {
     const int is_narrow = tgi_type_bytes(p->type) == 2;
@@ -49,9 +49,9 @@ static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
            tgi_kernels_isa_runs(isa, machine->features);
 }
 
-/* Returns 1 for a row of slices if the problem is batch invariant and multiply-adds take it for
- * every m: because of n and k or, on mma.sync, because of the chip and the precision. Rows on
- * mma.sync do not split k of such problems: few rows of D would take several times as long. */
+/* Returns 1 for a row of slices if multiply-adds run the batch-invariant problem for every m,
+ * because of n and k or, on mma.sync, because of the chip and the precision. Rows on mma.sync do
+ * not split k of such problems, so that a D of few rows would take several times as long. */
 static int leaves_to_multiply_adds(const tgi_machine *machine, const tgi_kernel *kernel,
                                    const tgi_problem *p)
 {
@@ -63,7 +63,7 @@ static int leaves_to_multiply_adds(const tgi_machine *machine, const tgi_kernel 
     return is_default && find_caller_cols(p) < SLICE_ELEMS_MIN / (p->k + SLICE_PASS_ELEMS);
 }
 
-/* Returns 1 if the row is the one of its type that then takes it. */
+/* Returns 1 if the row is the one of its type that runs the problems of leaves_to_small. */
 static int is_small_invariant(const tgi_kernel *kernel)
 {
     return kernel->family == TGI_FAMILY_cuda_small && kernel->tile_rows == 16 &&

@@ -5,7 +5,7 @@
 #include "core/checked.h"
 #include "cuda/families/slice_panels.h"
 
-#define BAND_UNIT 256 /* rows; a band begins as aligned as the first row */
+#define BAND_UNIT 256 /* rows; each band begins as aligned as D */
 
 int64_t tgi_bands_count_rows(const tgi_problem *problem)
 {

@@ -1,5 +1,5 @@
-/* Splits D of a batch-invariant problem into bands of rows, if its split-K parts would need too
- * much workspace: the number of parts may not depend on m. */
+/* Splits D of a batch-invariant problem into bands of rows if its split-K parts would need too much
+ * workspace. The number of parts cannot be lowered, since it may not depend on m. */
 #ifndef TGI_CUDA_ROW_BANDS_H
 #define TGI_CUDA_ROW_BANDS_H
 
@@ -8,7 +8,7 @@
 /* Returns the rows of the caller's D. */
 int64_t tgi_bands_count_rows(const tgi_problem *problem);
 
-/* Returns the part of the problem that has `row_count` of them. */
+/* Returns the part of the problem with `row_count` rows of the caller's D. */
 tgi_problem tgi_bands_make_part(const tgi_problem *problem, int64_t row_count);
 
 /* Proposes as the planner does for all rows, or, if their workspace exceeds the machine's limit,

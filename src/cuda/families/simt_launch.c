@@ -7,19 +7,19 @@
 #include "cuda/runtime/image.h"
 
 #define PAIR_BYTES 8
-#define COL_TILES_MAX (1 << 24) /* a group's tiles are counted in 32 bits */
+#define COL_TILES_MAX (1 << 24) /* keeps the tiles of a group within 32 bits */
 
-/* A pointer's alignment decides how wide the copies of its operand are. */
+/* The alignment of an operand's pointer decides the width of its copies. */
 enum { ALIGNED_TO_ELEMENTS, ALIGNED_TO_PAIRS, ALIGNED_TO_VECTORS, ALIGNMENT_COUNT };
 
 typedef struct simt_prepared {
-    tgi_gemm_args args;                                         /* without what a call gives */
+    tgi_gemm_args args; /* without pointers, alpha and beta of a call */
     tgi_cuda_kernel multiply[ALIGNMENT_COUNT][ALIGNMENT_COUNT]; /* by A's and B's pointers */
     tgi_cuda_kernel add;
 } simt_prepared;
 
-/* Returns 1 if operands can be copied by 8 bytes. kernels/simt/simt.cu has such kernels for one
- * instruction set alone. */
+/* Returns 1 if operands can be copied by 8 bytes. kernels/simt/simt.cu has such kernels for only
+ * one instruction set. */
 static int has_pairs(const tgi_machine *machine)
 {
     const unsigned features = tgi_arch_find(machine->gpu.capability)->features;
@@ -32,9 +32,9 @@ static int is_b_paired(const tgi_problem *p)
     return p->b.col == 1 && p->b.row % 2 == 0 && p->b.batch % 2 == 0 && p->n % 2 == 0;
 }
 
-/* Returns the letter of the copy of an operand's line_count lines along m or n
- * (kernels/copy/panel_copy.cuh). A tile that is moved back from the edge starts at a multiple of 16
- * bytes only if the lines end at one. */
+/* Returns the letter of the copy (kernels/copy/panel_copy.cuh) of an operand with line_count lines
+ * along m or n. A tile that is moved back from the edge starts at a multiple of 16 bytes only if
+ * the lines end at one. */
 static char choose_copy(int along_k, int has_vectors, int has_pairs_too, int64_t line_count)
 {
     if (along_k)
@@ -46,7 +46,7 @@ static char choose_copy(int along_k, int has_vectors, int has_pairs_too, int64_t
 static void name_kernel(char symbol[TGI_CUDA_SYMBOL_BYTES], const tgi_kernel *kernel, char a_copy,
                         char b_copy)
 {
-    /* Across lines, the shorter copies serve both operands. */
+    /* If both operands are copied across lines, both use the shorter copies. */
     if (a_copy != 'k' && b_copy != 'k' && a_copy != b_copy)
         a_copy = b_copy = 's';
     snprintf(symbol, TGI_CUDA_SYMBOL_BYTES, "%s_%c%c", kernel->name, a_copy, b_copy);

@@ -50,7 +50,7 @@ int tgi_skinny_is_narrow_rank(const tgi_kernel *kernel)
 typedef struct skinny_split {
     int64_t block_count, unit_elems, part_count;
     int64_t tile_cols;
-    int64_t block_steps, block_tiles; /* steps and tiles of the block that has most */
+    int64_t block_steps, block_tiles; /* most steps and tiles of a block */
 } skinny_split;
 
 static skinny_split keep_whole(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
@@ -79,8 +79,9 @@ static skinny_split split_tiles(const tgi_kernel *kernel, const tgi_problem *p, 
     return split;
 }
 
-/* Splits each tile of a narrow rank kernel into part_count equal parts, and makes tiles narrow
- * enough that all blocks have as many columns. They then read the same lines of B side by side. */
+/* Splits each tile of a narrow rank kernel into part_count equal parts. Tiles are as narrow as
+ * gives all blocks the same number of columns, so that they read the same lines of B side by
+ * side. */
 static skinny_split split_evenly(const tgi_kernel *kernel, const tgi_problem *p, int64_t part_count,
                                  int64_t slot_count)
 {
@@ -107,7 +108,8 @@ void tgi_skinny_describe_a(const tgi_problem *p, tgi_operand *a)
     tgi_operand_describe(p, 0, 0, p->is_a_offset, a);
 }
 
-/* Returns how dot reads A. Like the access to B, it is predicted by strides alone. */
+/* Returns how dot reads A. The prediction depends on strides alone, as does that of the access to
+ * B. */
 static tgi_access find_narrow_a_access(const tgi_problem *p)
 {
     tgi_operand a;
@@ -117,9 +119,9 @@ static tgi_access find_narrow_a_access(const tgi_problem *p)
                            : TGI_ACCESS_ELEMENTS;
 }
 
-/* Narrow types are read by vectors from any line of contiguous elements. Wider types read such
- * lines element by element if they are unaligned, and other layouts with a sector for each
- * element. */
+/* Sets the access to B. Narrow types are read by vectors from any line of contiguous elements.
+ * Wider types read unaligned lines of contiguous elements one by one, and other layouts by a sector
+ * for each element. */
 static void set_access(const tgi_kernel *kernel, const tgi_problem *p, tgi_tile_work *work)
 {
     const int along_k = p->n == 1 || p->b.row == 1, is_along = along_k == is_dot(kernel);

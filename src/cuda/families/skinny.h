@@ -1,4 +1,4 @@
-/* Planning of the families rank and dot that their launch also uses. */
+/* Declares the planning of the families rank and dot that their launch also uses. */
 #ifndef TGI_CUDA_SKINNY_H
 #define TGI_CUDA_SKINNY_H
 

@@ -31,8 +31,8 @@ static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *pr
     return sizeof(skinny_prepared);
 }
 
-/* Returns 1 if TMA can load B's lines: lines with the same offset from a unit of 16 bytes lie at
- * multiples of 16 bytes from one another, and so do the batch entries. */
+/* Returns 1 if TMA can load B's lines. Lines with equal offsets from a unit of 16 bytes must lie at
+ * multiples of 16 bytes from one another, and so must the batch entries. */
 static int has_maps(const tgi_machine *machine, const tgi_problem *p)
 {
     const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;

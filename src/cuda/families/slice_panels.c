@@ -7,7 +7,7 @@
 #define LIMIT_BYTES_LEAST ((int64_t)256 << 20)
 #define MEMORY_SHARE 16
 #define PANEL_UNIT 256               /* rows or columns, a multiple of every tile and cluster */
-#define LINES_MAX (INT32_MAX - 1023) /* rows, and columns, of a panel */
+#define LINES_MAX (INT32_MAX - 1023) /* most rows, and columns, of a panel */
 /* At most PARTS_TRIED counts of parts of the columns are tried, up to PARTS_RATIO times the fewest
  * that fit. */
 #define PARTS_TRIED 128
@@ -33,7 +33,8 @@ static int64_t count_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                            rounds * machine->gpu.sm_count * tile_bytes);
 }
 
-/* Returns 1 if the problem keeps the limit, and its lines can be counted in 32 bits. */
+/* Returns 1 if the workspace of the problem stays within the limit, and its lines can be counted in
+ * 32 bits. */
 static int fits(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p)
 {
     return p->m <= LINES_MAX && p->n <= LINES_MAX &&
@@ -45,7 +46,7 @@ static int64_t divide_evenly(int64_t count, int64_t parts)
     return tgi_round_up(tgi_divide_up(count, parts), PANEL_UNIT);
 }
 
-/* Gives the panel as many rows as fit beside its columns. Returns 0 if none fit. */
+/* Sets the rows of the panel to the most that fit beside its columns. Returns 0 if none fit. */
 static int choose_rows(const tgi_machine *machine, const tgi_kernel *kernel, int64_t m,
                        tgi_problem *panel)
 {
@@ -62,8 +63,8 @@ static int choose_rows(const tgi_machine *machine, const tgi_kernel *kernel, int
     return low > 0;
 }
 
-/* Returns the fewest parts of n columns of which one fits beside PANEL_UNIT rows, or one more than
- * there can be. */
+/* Returns the fewest parts into which n columns are split so that one part fits beside PANEL_UNIT
+ * rows, or one more than there can be if none fits. */
 static int64_t find_fewest_parts(const tgi_machine *machine, const tgi_kernel *kernel, int64_t n,
                                  tgi_problem panel)
 {
@@ -96,8 +97,8 @@ double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_p
         decision->panel_cols = p->n;
         return (double)p->batch_count;
     }
-    /* A line is sliced again for each panel that reads it. The rows and columns of a panel have the
-     * same sum whatever the parts, so that panels of less than a quarter of the columns that fit
+    /* A line is sliced again for each panel that reads it. The sum of a panel's rows and columns is
+     * the same for any number of parts, so panels with less than a quarter of the columns that fit
      * read more lines than others. */
     const int64_t fewest = find_fewest_parts(machine, kernel, p->n, *panel);
     const int64_t most = tgi_divide_up(p->n, PANEL_UNIT);

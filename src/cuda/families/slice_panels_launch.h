@@ -12,11 +12,11 @@
 /* Returns the number of kinds that a plan has room for. */
 int64_t tgi_slice_panels_count_kinds(int64_t panel_rows);
 
-/* Describes the panels of a kind. Returns 0 if there is none. */
+/* Describes the panels of a kind. Returns 0 if the problem has none. */
 int tgi_slice_panels_describe(const tgi_problem *problem, int64_t panel_rows, int64_t panel_cols,
                               int kind, tgi_problem *panel);
 
-/* Puts the kernels of a panel into the queue. The call has its operands. */
+/* Puts the kernels of a panel into the queue. `call` has the panel's operands. */
 typedef tg_status tgi_panel_launch(const tgi_cuda_queue *queue, const tgi_call *call,
                                    void *prepared);
 

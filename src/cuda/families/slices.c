@@ -7,9 +7,9 @@
 #include "kernels/mma/mma_slices_args.h"
 
 #define BLOCKS_PER_SM 8
-#define SEGMENTS_MAX 64 /* tiles read a range for each segment and block of lines */
+#define SEGMENTS_MAX 64 /* most segments of a line; tiles read a range for each */
 #define WORKSPACE_UNIT_BYTES 256
-#define K_LEAST 64 /* shorter sums of slices exceed the error bound of precision default */
+#define K_LEAST 64 /* least k; shorter sums exceed the error bound of precision default */
 #define K_MAX ((int64_t)1 << 30)
 
 typedef long long ll; /* for printf */
@@ -76,7 +76,7 @@ int tgi_slices_is_a_in_registers(const tgi_kernel *kernel)
     return kernel->family == TGI_FAMILY_cuda_bf16r;
 }
 
-/* Returns the bytes of the ranges of rows that the kernel slices in registers. A range is one of 16
+/* Returns the bytes of the ranges of rows that the kernel slices in registers. A range describes 16
  * rows in one split-K part. */
 static int64_t count_register_range_bytes(const tgi_slice_job *job, int64_t k_part_count)
 {
@@ -93,7 +93,7 @@ static int count_resident_most(const tgi_kernel *kernel)
                                        kernel->thread_count);
 }
 
-/* Returns the bytes of the sums of runs of k, which are a tile for each block. */
+/* Returns the bytes of the sums of runs of k, one tile for each block. */
 static int64_t count_run_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                                const tgi_problem *p)
 {

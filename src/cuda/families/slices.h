@@ -1,4 +1,4 @@
-/* FP32 operands as slices of 16 bits in the workspace (kernels/copy/slice_args.h). */
+/* Describes FP32 operands as slices of 16 bits in the workspace (kernels/copy/slice_args.h). */
 #ifndef TGI_CUDA_SLICES_H
 #define TGI_CUDA_SLICES_H
 
@@ -6,21 +6,21 @@
 #include "kernels/copy/slice_args.h"
 #include "plan/backend.h"
 
-/* Most split-K parts of a tile, and most rounds of parts that all multiprocessors work on: of parts
- * of any length, and of runs of k. */
+/* The most split-K parts of a tile, and the most rounds of parts in which all multiprocessors work,
+ * for parts of any length and for runs of k. */
 #define TGI_WGMMA_PARTS_MAX 64
 #define TGI_WGMMA_SPLIT_ROUNDS 4
 #define TGI_WGMMA_RUN_ROUNDS 8
 
-/* Returns 1 if the kernel slices A in registers, where the products read it. */
+/* Returns 1 if the kernel slices A in registers, where matrix instructions read it. */
 int tgi_slices_is_a_in_registers(const tgi_kernel *kernel);
 
-/* Describes how A, or B if is_b is 1, is sliced. The job has work for sm_count multiprocessors, and
- * its pointers are NULL. */
+/* Describes how A, or B if is_b is 1, is sliced. The job is divided among sm_count multiprocessors,
+ * and its pointers are NULL. */
 void tgi_slices_describe(const tgi_problem *problem, int is_b, int sm_count, tgi_slice_job *job);
 
-/* Offsets in the workspace, in bytes, of the results of a job. A result that it does not make has
- * offset 0. */
+/* tgi_slice_places has the offsets in the workspace, in bytes, of the results of a job. A result
+ * that the job does not make has offset 0. */
 typedef struct tgi_slice_places {
     int64_t slices, ranges, line_largest, line_scale;
 } tgi_slice_places;
@@ -35,8 +35,8 @@ int64_t tgi_slices_place(const tgi_machine *machine, const tgi_kernel *kernel,
 int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                                    const tgi_problem *problem, int64_t k_part_count);
 
-/* Return 1, or refuse the problem with the reason and return 0: for its precision, or because
- * slices do not serve it. */
+/* Return 1 if slices serve the problem and its precision; else refuse the problem with the reason
+ * and return 0. */
 int tgi_slices_take_precision(const tgi_problem *problem, tgi_proposal *proposal);
 int tgi_slices_can_serve(const tgi_problem *problem, tgi_proposal *proposal);
 

@@ -20,7 +20,8 @@ static int64_t count_tasks(const tgi_slice_job *job)
     return job->batch_count * job->block_count * job->segment_count;
 }
 
-/* Returns the tensor of the slices. A TMA box is whole groups of lines of one slice and chunk. */
+/* Returns the tensor of the slices. A TMA box holds whole groups of lines of one slice and
+ * chunk. */
 static tgi_tensor find_tensor(const tgi_slice_job *job, int slice_count)
 {
     const int64_t groups = tgi_divide_up(job->line_count, TGI_GROUP_LINES);
@@ -57,7 +58,7 @@ static void prepare_operand(const tgi_machine *machine, const tgi_problem *p, in
         ranges->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_REGISTER_ROWS);
         ranges->segment_count = k_part_count;
         *tensor = find_register_tensor(p);
-        job->batch_count = 0; /* no work */
+        job->batch_count = 0; /* the job has no work */
         return;
     }
     ranges->block_lines = TGI_RANGE_LINES;

@@ -5,7 +5,7 @@
 #include "cuda/families/slices.h"
 #include "cuda/runtime/tensor_map.h"
 
-/* The part of a kernel's argument that tells of slices, of A and of B. */
+/* tgi_slice_facts is the part of a kernel's argument that describes the slices of A and of B. */
 typedef struct tgi_slice_facts {
     tgi_slice_ranges ranges[2];
     int32_t has_batch[2]; /* 0: every batch entry reads entry 0 */

@@ -1,5 +1,5 @@
-/* Plans the family small: small tiles of D, with k shared out among the warps of a block, wide
- * tiles for a short k, and threads without stages for a small product. */
+/* Plans the family small. It has small tiles of D whose k is shared out among the warps of a block,
+ * wide tiles for a short k, and a function without stages for a small product. */
 
 #include "cuda/families/gemm.h"
 #include "kernels/small/small_shape.h"
@@ -7,7 +7,8 @@
 #define WARP 32
 #define DIRECT_BLOCKS 4 /* most blocks of the function without stages on a multiprocessor */
 
-/* Returns 1 for a row whose threads share all operands of a wide tile: those are for Hopper. */
+/* Returns 1 for a row of wide tiles, whose threads share all operands. Such rows exist only for
+ * Hopper. */
 static int is_wide(const tgi_kernel *kernel)
 {
     return kernel->isa == TGI_ISA_sm90a;
@@ -26,8 +27,8 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                   (int)tgi_type_bytes(kernel->type));
 }
 
-/* Returns the slower of the accesses to A and B. Kernels on matrix instructions load elements of
- * lines that run across k one by one. */
+/* Returns the slower of the accesses to A and B. Kernels on matrix instructions load lines that run
+ * across k element by element. */
 static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
 {
     const int is_along_k = tgi_gemm_is_a_along_k(p) && tgi_gemm_is_b_along_k(p);
@@ -36,8 +37,8 @@ static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
                : tgi_gemm_find_access(p);
 }
 
-/* Returns 1 if the kernel can count the k of a part, which it does in 32 bits on matrix
- * instructions, else refuses the problem. */
+/* Returns 1 if the kernel can count the k of a part, else refuses the problem. Kernels on matrix
+ * instructions count it in 32 bits. */
 static int counts_part(tgi_proposal *proposal)
 {
     const int64_t part = proposal->decision.tile.k_part_elems;
@@ -54,22 +55,22 @@ static int has_direct(const tgi_kernel *kernel)
     return kernel->tile_cols == 16 && kernel->sum_order == TGI_SUM_WHOLE && !is_wide(kernel);
 }
 
-/* Returns 1 if that function forms D transposed: a thread has some rows of a column, and the
- * threads of a warp neighbouring columns. */
+/* Returns 1 if the function without stages forms D transposed. A thread has some rows of a column,
+ * and the threads of a warp have neighbouring columns. */
 static int is_direct_transposed(const tgi_problem *p)
 {
     return p->m > p->n && (p->n < TGI_SMALL_DIRECT_ROWS || p->d.col != 1);
 }
 
-/* Returns how many blocks of that function share a multiprocessor. */
+/* Returns how many blocks of the function without stages share a multiprocessor. */
 static int count_direct_resident(const tgi_machine *machine)
 {
     const int by_threads = machine->gpu.threads_per_sm / TGI_SMALL_DIRECT_THREADS;
     return by_threads < DIRECT_BLOCKS ? by_threads : DIRECT_BLOCKS;
 }
 
-/* Proposes `lanes` threads that share out k, if they are predicted to be faster than what was
- * proposed before. */
+/* Proposes the function without stages with `lanes` threads that share out k, if it is predicted to
+ * be faster than what was proposed before. */
 static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t units, int lanes,
                        tgi_proposal *proposal)
 {
@@ -126,7 +127,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal) ||
         !tgi_gemm_rounds_sums(p, proposal))
         return;
-    /* D that is too high is multiplied transposed, in tiles of as many rows as columns. */
+    /* A D that has too many rows for a grid is multiplied transposed, in tiles with as many rows as
+     * columns. */
     const int is_upright = row_blocks < col_blocks || kernel->tile_rows != kernel->tile_cols;
     const int64_t height = is_upright ? row_blocks : col_blocks;
     const int64_t width = is_upright ? col_blocks : row_blocks;

@@ -5,7 +5,7 @@
 #include "cuda/families/gemm_launch.h"
 #include "kernels/small/small_shape.h"
 
-/* Makes the launch that of the function without stages. */
+/* Prepares the launch of the function without stages. */
 static void prepare_direct(const tgi_problem *p, const tgi_proposal *proposal,
                            tgi_cuda_kernel *multiply)
 {

@@ -2,7 +2,6 @@
  * Plans the families wgmma, `loose`, bf16x, bf16r and fp16x, which use Hopper's matrix
  * instructions. Decides legality, which operands are repacked or sliced, and whether the problem is
  * transposed.
- *
  */
 #include "cuda/families/wgmma.h"
 
@@ -17,7 +16,7 @@
 #include "model/wgmma_model.h"
 
 #define WORKSPACE_UNIT_BYTES 256
-/* The most elements along a side, and the most tiles: the kernel adds a tile, or the number of
+/* The most elements along a side, and the most tiles. The kernel adds a tile, or the number of
  * blocks, to either in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
 #define INVARIANT_COLS 128 /* rows of a tile of bf16r */
@@ -71,8 +70,8 @@ void tgi_wgmma_describe(const tgi_kernel *kernel, const tgi_problem *p, tgi_oper
         tgi_operand_describe_unaligned(&operand[0]);
 }
 
-/* Proposes for the problem as it stands. Partial tiles come first in the workspace. Split-K parts
- * of a batch-invariant problem have part_elems elements. */
+/* Proposes for the problem without transposing it. Partial tiles come first in the workspace.
+ * Split-K parts of a batch-invariant problem have part_elems elements of k. */
 static void propose_one(const tgi_machine *machine, const tgi_problem *p, int64_t part_elems,
                         tgi_proposal *proposal)
 {
@@ -116,10 +115,10 @@ static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
     return 0;
 }
 
-/* Returns 1 if the kernel may compute D, or D^T if is_transposed. Products of slices are added in
- * the order of A's slices, so that the bits depend on the side. A batch-invariant problem therefore
- * has its side by the caller's n alone: the rows of the kernel are the caller's columns where they
- * fill a tile of bf16r, which then reads a large B once for any m. */
+/* Returns 1 if the kernel may compute D, or D^T if is_transposed is 1. Products of slices are added
+ * in the order of A's slices, so the bits depend on which operand is the kernel's A. For a
+ * batch-invariant problem the caller's n alone decides: the rows of the kernel are the caller's
+ * columns if they fill a tile of bf16r, which then reads a large B once for any m. */
 static int may_take_side(const tgi_kernel *kernel, const tgi_problem *p, int is_transposed)
 {
     const int are_rows_columns = p->is_swapped != is_transposed;
@@ -186,7 +185,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         if (other.is_legal)
             refuse_tiles(kernel, &transposed, proposal);
     }
-    if (tgi_wgmma_reads_unaligned(kernel)) /* a launch makes its tensor maps for any pointer */
+    if (tgi_wgmma_reads_unaligned(kernel)) /* its launch makes tensor maps for any pointer */
         proposal->needs_aligned[proposal->decision.wgmma.is_transposed] = 0;
     proposal->predicted_s *= panel_count;
 }

@@ -1,4 +1,5 @@
-/* Planning of the families wgmma, `loose`, bf16x, bf16r and fp16x that their launch also uses. */
+/* Declares the planning of the families wgmma, `loose`, bf16x, bf16r and fp16x that their launch
+ * also uses. */
 #ifndef TGI_CUDA_WGMMA_H
 #define TGI_CUDA_WGMMA_H
 
@@ -15,7 +16,7 @@ int64_t tgi_wgmma_shared_bytes(const tgi_kernel *kernel, int is_across);
 void tgi_wgmma_describe(const tgi_kernel *kernel, const tgi_problem *problem,
                         tgi_operand operand[2]);
 
-/* Returns how the name of the kernel's function ends for these operands. */
+/* Returns the suffix of the kernel's function name for these operands. */
 const char *tgi_wgmma_find_suffix(const tgi_problem *problem, const tgi_operand operand[2]);
 
 #endif

@@ -19,7 +19,7 @@
 #define TMA_BOX_ROWS 64   /* rows of a TMA box of D */
 #define TMA_BOX_BYTES 128 /* bytes of such a row */
 #define ADD_THREADS 128
-#define MANY_PARTS 8 /* are added in narrow partial tiles, by more blocks; TMA stores few sooner */
+#define MANY_PARTS 8 /* so many parts are added by more blocks, in narrow tiles, without TMA */
 #define WORKSPACE_UNIT_BYTES 256
 
 enum { BASE_A, BASE_B, BASE_D, BASE_COUNT, SLOT_COUNT = BASE_COUNT + TGI_UNALIGNED_KINDS };

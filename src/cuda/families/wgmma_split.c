@@ -14,13 +14,13 @@
 #include "model/wgmma_model.h"
 
 #define GROUP_LINES 8     /* lines of one repeat of the swizzle */
-#define GROUP_ROWS_MAX 16 /* tiles */
-#define FEW_COLS 8        /* tiles */
+#define GROUP_ROWS_MAX 16 /* most tile rows of a group */
+#define FEW_COLS 8        /* most tile columns for groups of one row */
 #define SUM_BYTES 4
-#define PITCH_MAX ((int64_t)1 << 38) /* elements of 4 bytes; strides are below 2^40 bytes */
-#define CLUSTER_MAX 8                /* blocks */
+#define PITCH_MAX ((int64_t)1 << 38) /* elements of 4 bytes; keeps strides below 2^40 bytes */
+#define CLUSTER_MAX 8                /* blocks of the largest cluster */
 #define FRAGMENT_ROWS 64
-#define CROWDED_BYTES 8192 /* lines so far apart, or a multiple, share parts of L2 */
+#define CROWDED_BYTES 8192 /* lines at multiples of this share parts of L2 */
 #define SECTOR_BYTES 32    /* bytes that L2 reads together */
 
 int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
@@ -40,9 +40,8 @@ int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *p)
     return tgi_divide_up(p->n, kernel->tile_cols);
 }
 
-/* If there are few columns of tiles, a group is one row, so that the tiles of a row are numbered
- * one after another. Lines of A that several blocks copy at once come slowly unless the blocks are
- * neighbours. */
+/* If D has few columns of tiles, a group is one row, so that the tiles of a row are numbered one
+ * after another. Several blocks copy the same line of A slowly unless they are neighbours. */
 int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *p, int cluster_rows)
 {
     const int64_t rows = tgi_wgmma_row_clusters(kernel, p, cluster_rows);

@@ -78,7 +78,7 @@ static tg_status check_ordinal(const tgi_driver *driver, int ordinal)
     return TG_STATUS_OK;
 }
 
-/* Finds name, capability and primary context of a device that nobody uses yet. */
+/* Finds name, compute capability and primary context of a device that has no user yet. */
 static tg_status open_first(tgi_cuda_device *device)
 {
     const tgi_driver *driver = device->driver;

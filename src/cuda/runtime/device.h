@@ -1,4 +1,4 @@
-/* An open GPU: its primary context and its loaded images. */
+/* Declares an open GPU: its primary context and its loaded images. */
 #ifndef TGI_CUDA_DEVICE_H
 #define TGI_CUDA_DEVICE_H
 
@@ -13,13 +13,13 @@
 typedef struct tgi_cuda_device {
     const tgi_driver *driver;
     int ordinal, handle;
-    int user_count; /* contexts that use it; guarded by the table's lock */
+    int user_count; /* contexts that use the device; guarded by the table's lock */
     void *context;  /* primary context, which the CUDA runtime shares */
     char name[64];
     int capability;
     int shared_bytes_per_block;          /* the most shared memory of a block */
     pthread_mutex_t lock;                /* taken to load images, find functions, make maps */
-    tgi_cuda_staging *staging;           /* blocks that no copy uses; NULL: none */
+    tgi_cuda_staging *staging;           /* pinned blocks that no copy uses; NULL: none */
     void *modules[TGI_CUDA_IMAGE_COUNT]; /* by image; NULL until loaded */
 } tgi_cuda_device;
 
@@ -32,11 +32,11 @@ void tgi_cuda_close_device(tgi_cuda_device *device);
  * current. Errors: those of tgi_cuda_make_staging. */
 tg_status tgi_cuda_take_staging(tgi_cuda_device *device, tgi_cuda_staging **staging);
 
-/* Gives them back; NULL is allowed. The device keeps one set until it is closed. is_idle is 0 if a
- * copy that failed may still use them: they are then freed, which waits for it. */
+/* Gives the pinned blocks back; NULL is allowed. The device keeps one set until it is closed.
+ * is_idle is 0 if a copy that failed may still use the blocks, which are then freed after it. */
 void tgi_cuda_give_staging(tgi_cuda_device *device, tgi_cuda_staging *staging, int is_idle);
 
-/* Makes the device's context current on this thread. *before receives the context that was. */
+/* Makes the device's context current on this thread. *before receives the previous context. */
 static inline tg_status tgi_cuda_enter(const tgi_cuda_device *device, void **before)
 {
     int error = device->driver->get_current(before);

@@ -1,5 +1,5 @@
-/* Functions of the backend that allocate, release, copy and tell device memory, and that find the
- * owner of a block of workspace. */
+/* Declares the backend's functions that allocate, release, copy and identify device memory, and
+ * that find the owner of a block of workspace. */
 #ifndef TGI_CUDA_DEVICE_MEMORY_H
 #define TGI_CUDA_DEVICE_MEMORY_H
 
@@ -13,7 +13,7 @@ tg_status tgi_cuda_copy_to_device(const tgi_machine *machine, void *device, cons
 tg_status tgi_cuda_copy_from_device(const tgi_machine *machine, void *host, const void *device,
                                     int64_t size_bytes);
 
-/* Tells whose memory it is. The driver need not have a current context. */
+/* Returns where the memory is. The driver need not have a current context. */
 tgi_memory tgi_cuda_find_memory(const tgi_machine *machine, const void *memory);
 
 #endif

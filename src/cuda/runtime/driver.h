@@ -56,9 +56,9 @@ enum {
 enum { TGI_CUDA_EVENT_NO_TIMING = 2 };
 enum { TGI_CUDA_MEMORY_UNIFIED = 4 }; /* the address tells whose memory it is */
 enum { TGI_CUDA_SHARE_PEER_ACCESS = 1 };
-enum { TGI_CUDA_WAIT_AT_LEAST = 0 }; /* for a word that is the value or at most 2^31 - 1 above */
+enum { TGI_CUDA_WAIT_AT_LEAST = 0 }; /* until a word is the value or at most 2^31 - 1 above */
 
-/* These two have the layout of CUDA_MEMCPY2D and CUipcMemHandle. */
+/* tgi_driver_copy and tgi_driver_share have the layouts of CUDA_MEMCPY2D and CUipcMemHandle. */
 typedef struct tgi_driver_copy {
     size_t from_x, from_y;
     int from_type;
@@ -79,7 +79,8 @@ typedef struct tgi_driver_share {
     char bytes[64];
 } tgi_driver_share;
 
-/* These two have the layout of CUlaunchAttribute and CUlaunchConfig. */
+/* tgi_driver_attribute and tgi_driver_launch have the layouts of CUlaunchAttribute and
+ * CUlaunchConfig. */
 typedef struct tgi_driver_attribute {
     int name;
     int padding;

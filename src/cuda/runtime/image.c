@@ -67,7 +67,7 @@ static tg_status fail_loading(const tgi_cuda_device *device, const char *image, 
     return tgi_driver_fail(device->driver, error, what);
 }
 
-/* Returns the number of the image, or image_count if there is none of that name. */
+/* Returns the number of the image, or image_count if no image has that name. */
 static int find_image(const char *name)
 {
     int i = 0;
@@ -76,8 +76,8 @@ static int find_image(const char *name)
     return i;
 }
 
-/* Reads one architecture, "sm_90a" or "compute_90", and moves on to the next. Returns 10 major +
- * minor. */
+/* Reads one architecture, "sm_90a" or "compute_90", and moves *codes to the next one. Returns 10
+ * major + minor. */
 static int read_code(const char **codes, int *is_ptx, int *is_exact)
 {
     int number = 0, used = 0;
@@ -99,7 +99,8 @@ int tgi_cuda_serves(const char *codes, int capability, tgi_isa isa)
         const int can_run = is_exact ? number == capability
                             : is_ptx ? number <= capability
                                      : number / 10 == capability / 10 && number <= capability;
-        /* The driver prefers machine code to PTX, and later code. */
+        /* Codes are ranked as the driver ranks them: machine code before PTX, then later code
+         * first. */
         const int rank = 2 * number + 10000 * !is_ptx + is_exact;
         if (!can_run || rank <= best)
             continue;

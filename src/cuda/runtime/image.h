@@ -11,16 +11,16 @@ const char *tgi_cuda_architectures(void);
 /* Returns 1 if the images have code that is compiled for the instruction set. */
 int tgi_cuda_has_code(tgi_isa isa);
 
-/* Returns 1 if a chip of the compute capability, 10 major + minor, takes code of the instruction
- * set from an image with code for these architectures: "sm_80 sm_90a compute_90". */
+/* Returns 1 if a chip of the compute capability, 10 major + minor, runs code of the instruction set
+ * from an image with code for these architectures: "sm_80 sm_90a compute_90". */
 int tgi_cuda_serves(const char *codes, int capability, tgi_isa isa);
 
-/* Returns 1 if the chip takes such code from the image. A build without any code has no images to
- * choose among: it plans as if it had all. */
+/* Returns 1 if the chip runs code of the instruction set from the image. A build without any code
+ * plans as if it had all images. */
 int tgi_cuda_has_image(const char *image, int capability, tgi_isa isa);
 
-/* Finds function `symbol` of the image and loads the image at its first use on the device. The
- * device's context is current and its lock is held. Errors: NO_DEVICE (no image for this chip),
+/* Finds function `symbol` of the image, and loads the image at its first use on the device. The
+ * device's context is current and its lock is held. Errors: NO_DEVICE (no code for this chip),
  * OUT_OF_MEMORY, DEVICE_FAILURE. */
 tg_status tgi_cuda_find_function(tgi_cuda_device *device, const char *image, const char *symbol,
                                  void **function);

@@ -23,8 +23,8 @@ static tg_status fail_launch(const tgi_cuda_device *device, const tgi_cuda_kerne
     return tgi_driver_fail(device->driver, error, what);
 }
 
-/* Returns 1 if kernels may start early. Images for chips with this feature hold the wait that it
- * needs. Older drivers cannot capture such a launch. */
+/* Returns 1 if kernels may start early. Only images for chips with this feature contain the wait
+ * that an early start needs. Older drivers cannot capture such a launch. */
 static int can_start_early(const tgi_cuda_device *device)
 {
     return tgi_arch_has(device->capability, TGI_FEATURE_EARLY_LAUNCH) &&
@@ -41,9 +41,9 @@ static void set_attributes(const tgi_cuda_device *device, tgi_cuda_kernel *kerne
             .name = TGI_CUDA_LAUNCH_CLUSTER, .value.size = {kernel->cluster, 1, 1}};
 }
 
-/* Finds the kernel's function, opts in to all shared memory that a block may have, as other plans
- * may launch the function with more of it, and sets the kernel's attributes. Threads that bind at
- * once take turns: the first one binds. */
+/* Finds the kernel's function and sets its attributes. The function is opted in to all shared
+ * memory that a block may have, as other plans may launch it with more. Threads that bind at the
+ * same time take turns, and the first one binds. */
 static tg_status bind(tgi_cuda_device *device, tgi_cuda_kernel *kernel, void **function)
 {
     tg_status status = TG_STATUS_OK;
@@ -83,7 +83,7 @@ static __attribute__((noinline)) int launch_bare(const tgi_cuda_queue *queue,
     return error;
 }
 
-/* Has the driver launch the kernel. */
+/* Launches the kernel by the driver. */
 static inline __attribute__((always_inline)) tg_status
 launch(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, void **arguments)
 {

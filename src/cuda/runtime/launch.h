@@ -24,7 +24,7 @@ struct tgi_cuda_queue {
     tgi_cuda_device *device;
     void *stream;                 /* CUstream, or NULL for the default stream */
     tgi_bare_launch *bare_launch; /* the call's; NULL: each kernel is launched once */
-    tgi_cuda_record *record;      /* keeps the launches; NULL: none does */
+    tgi_cuda_record *record;      /* record that keeps the launches; NULL: none */
 };
 
 /* A kernel and the shape of its launch, without arguments. A plan fills it once. A function whose

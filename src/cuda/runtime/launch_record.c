@@ -23,8 +23,8 @@ static char *find_end(tgi_cuda_record *record)
     return end;
 }
 
-/* Returns a copy of the argument in the record; NULL if there is no room. Kernels in a row often
- * have the same argument. */
+/* Returns a copy of the argument in the record, or NULL if there is no room. Consecutive kernels
+ * often have the same argument, which is then copied once. */
 static void *copy_argument(tgi_cuda_record *record, const void *argument, size_t argument_bytes)
 {
     if (record->launch_count > 0) {

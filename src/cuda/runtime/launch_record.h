@@ -1,5 +1,6 @@
-/* The launches of a plan's first call. Programs repeat calls with the same operands. Such a call
- * launches the same kernels with the same arguments, and derives none of them. */
+/* A record keeps the launches of a plan's call. Programs repeat calls with the same operands. Such
+ * a call launches the same kernels with the same arguments from the record, without deriving
+ * them. */
 #ifndef TGI_CUDA_LAUNCH_RECORD_H
 #define TGI_CUDA_LAUNCH_RECORD_H
 
@@ -11,17 +12,17 @@ typedef struct tgi_cuda_kernel tgi_cuda_kernel; /* runtime/launch.h */
 
 #define TGI_CUDA_RECORD_LAUNCHES 4 /* a repack or two steps that slice, a product, a sum */
 #define TGI_CUDA_RECORD_BYTES 2816 /* the longest argument of a product, and that of its repack */
-#define TGI_CUDA_ARGUMENT_ALIGNMENT 64 /* tensor maps have it */
+#define TGI_CUDA_ARGUMENT_ALIGNMENT 64 /* bytes; tensor maps need it */
 
 typedef struct tgi_cuda_kept_launch {
     tgi_cuda_kernel *kernel;
-    void *argument; /* in the record */
+    void *argument; /* address in the record */
     size_t argument_bytes;
 } tgi_cuda_kept_launch;
 
-/* A plan begins with zeros. */
+/* A record of zeros is empty; a plan begins with it. */
 typedef struct tgi_cuda_record {
-    const void *workspace; /* the call's */
+    const void *workspace; /* workspace of the call */
     /* Number of launches; 0 if the call failed or the record has no room for it. A record without
      * launches repeats no call. */
     int launch_count;

@@ -7,17 +7,17 @@
 #include "cuda/runtime/launch.h"
 #include "kernels/tma_map.h"
 
-/* A tensor: count[2] batch entries of count[1] runs of count[0] contiguous elements. With count[3],
- * that many groups of batch entries. */
+/* A tensor has count[2] batch entries of count[1] runs of count[0] contiguous elements. If count[3]
+ * is not 0, it has that many groups of batch entries. */
 typedef struct tgi_tensor {
     int64_t elem_bytes, count[4];
-    int64_t stride_bytes[3]; /* from run to run, batch entry to batch entry, group to group */
+    int64_t stride_bytes[3];         /* from run to run, from entry to entry, from group to group */
     int tma_box_elems, tma_box_runs; /* elements of a run, and runs, of a TMA box */
     int is_swizzled;                 /* 1: shared memory has the 128-byte swizzle */
     int is_rounded;                  /* 1: TMA rounds FP32 to the nearest TF32 */
 } tgi_tensor;
 
-/* A tensor map among the arguments of a kernel. */
+/* A tensor slot describes a tensor map among the arguments of a kernel. */
 typedef struct tgi_tensor_slot {
     tgi_tensor tensor;
     int operand;            /* index of the base address that the launch passes */
@@ -26,11 +26,11 @@ typedef struct tgi_tensor_slot {
      * runs are longer by the elements in front. */
     int is_shifted;
     int64_t argument_offset;   /* bytes from the start of the argument to the map */
-    uintptr_t encoded_address; /* address in the plan's map; 0: it is not encoded */
+    uintptr_t encoded_address; /* address in the plan's map; 0: the map is not encoded */
 } tgi_tensor_slot;
 
-/* The tensor maps of a kernel's argument. The plan keeps an argument with all that calls have in
- * common. */
+/* Tensor slots are the tensor maps of a kernel's argument. The plan keeps an argument with the
+ * members that all calls have in common. */
 typedef struct tgi_tensor_slots {
     tgi_tensor_slot *slot;
     int count;

@@ -66,11 +66,11 @@ tg_status tgi_cuda_time_calls(const tgi_machine *machine, tg_timed_call *call, v
     return status;
 }
 
-/* A run of the FMA loop of src/kernels/peak.cu. */
+/* A peak_loop is one run of the FMA loop of src/kernels/peak.cu. */
 typedef struct peak_loop {
     tgi_cuda_queue queue;
     tgi_cuda_kernel kernel;
-    void *sums; /* never written, which the compiler must not know */
+    void *sums; /* never written, but the compiler must not know that */
     int32_t iteration_count;
 } peak_loop;
 

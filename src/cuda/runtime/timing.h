@@ -1,5 +1,5 @@
-/* Functions of the backend that wait for a stream, time calls by events and measure the peak of the
- * FMA units. */
+/* Declares the backend's functions that wait for a stream, time calls by events and measure the
+ * peak of the FMA units. */
 #ifndef TGI_CUDA_TIMING_H
 #define TGI_CUDA_TIMING_H
 

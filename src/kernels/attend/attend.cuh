@@ -1,6 +1,6 @@
 /*
- * Attention on tensor cores: a block has a tile of queries, reads its keys step by step, and keeps
- * scores and weights in registers. Bytes of the next keys are copied while a step is computed.
+ * Computes attention on tensor cores. A block has a tile of queries, reads its keys step by step,
+ * and keeps scores and weights in registers. The next keys are copied while a step is computed.
  */
 #ifndef TGI_ATTEND_CUH
 #define TGI_ATTEND_CUH
@@ -10,9 +10,9 @@
 #include "kernels/attend/attend_join.cuh"
 #include "kernels/attend/attend_wild.cuh"
 
-/* Finds the place of block `at` of `rows` rows, or of its warp `split` of those that share its
- * keys. Groups of heads whose keys fit in the L2 cache are a section. In a section those tiles come
- * first that have the last queries, which see the most keys under a causal mask. */
+/* Finds the place of block `at`, of `rows` rows, or of its warp `split` if warps share out its
+ * keys. Groups of heads whose keys fit in the L2 cache form a section. Within a section the tiles
+ * with the last queries come first, because they see the most keys under a causal mask. */
 template <int Keys>
 static __device__ __forceinline__ tgi_attend_place tgi_attend_find_tile(const tgi_attend_args &p,
                                                                         unsigned at, int split,
@@ -69,7 +69,7 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_tile(const tg
                     static_cast<int>(part_end < place.keys ? part_end : place.keys));
     place.all_low = max(0, to - p.before);
     place.all_high = min(place.keys, from + p.after + 1);
-    /* Boxes of TMA bring what lies behind the keys, in a page or up to n. */
+    /* A TMA box also brings what lies behind the keys, within a page or up to n. */
     place.filled = a.has_key_lengths || a.page_rows > 0 ? INT32_MAX : place.keys;
     return place;
 }
@@ -81,8 +81,8 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
     return tgi_attend_find_tile<Keys>(p, at, split, Rows);
 }
 
-/* Finds the place of the block's tile `turn`. Blocks come in turned order each time, so that all
- * have as many keys. A place without rows has nothing to do. */
+/* Finds the place of the block's tile `turn`. The order of blocks alternates from turn to turn, so
+ * that all blocks have about as many keys. A place without rows has nothing to do. */
 template <int Keys>
 static __device__ __forceinline__ tgi_attend_place tgi_attend_find_turn(const tgi_attend_args &p,
                                                                         unsigned turn)
@@ -96,25 +96,25 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_turn(const tg
     return place;
 }
 
-/* The tiles of a block of these products. */
+/* The tiles of a block for these products. */
 template <class Products, int Tiles, int IsClustered> struct tgi_attend_tiles_of {
     typedef tgi_attend_tiles<Products, Tiles> type;
 };
 
-/* The kernel of a row of attention_kernels.def. Scores of 16 keys become weights while those of the
- * 16 keys before are multiplied by V. */
+/* This is the kernel of a row of attention_kernels.def. Scores of 16 keys become weights while
+ * those of the 16 keys before are multiplied by V. */
 template <class Products, int Tiles>
 static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char *shared)
 {
     enum { HEAD = Products::head, KEYS = Products::keys, BLOCKS = Products::blocks };
     enum { ROWS = Products::rows, TILE = 2 * HEAD * KEYS, COPIERS = Products::copiers };
-    enum { OWN = 2 * HEAD * ROWS + Tiles * TILE }; /* bytes of shared memory, of each split */
+    enum { OWN = 2 * HEAD * ROWS + Tiles * TILE }; /* bytes of shared memory of each split */
     enum { WORDS = 4 * BLOCKS, ROUND = HEAD / 16, EACH = (WORDS + ROUND - 1) / ROUND };
     const int split = Products::is_split ? tgi_make_uniform(tgi_thread() / 32) : 0;
     tgi_wait_for_stream();
     if (p.lets_next_start)
         tgi_start_next();
-    int block = static_cast<int>(blockIdx.x), rank = 0; /* the rank in its cluster */
+    int block = static_cast<int>(blockIdx.x), rank = 0; /* rank of the block in its cluster */
     if constexpr (Products::is_clustered) {
         block = Products::find_cluster();
         rank = Products::find_rank();

@@ -1,4 +1,4 @@
-/* The argument of the kernels of attention. The host (C11) fills it. */
+/* Declares the argument of the kernels of attention. The host (C11) fills it. */
 #ifndef TGI_ATTEND_ARGS_H
 #define TGI_ATTEND_ARGS_H
 
@@ -10,37 +10,37 @@
 #define TGI_ATTEND_LOG2_E 1.4426950408889634
 #define TGI_ATTEND_HEAD_MAX 256       /* elements of a row */
 #define TGI_ATTEND_RUN 16             /* keys that are copied together if no page ends among them */
-#define TGI_ATTEND_MERGE_ROWS 4       /* a block of the merge has these, of few parts */
-#define TGI_ATTEND_MERGE_WARPS_MAX 16 /* a block of the merge has at most these */
+#define TGI_ATTEND_MERGE_ROWS 4       /* rows of a block of the merge if parts are few */
+#define TGI_ATTEND_MERGE_WARPS_MAX 16 /* most warps of a block of the merge */
 
 typedef struct tgi_attend_args {
     tgi_tensor_map map[3]; /* K, V, Q: elements, rows, heads, entries or pages */
     tg_attention attention;
-    float scale, cap, cap_inverse; /* base 2; no cap: 0 */
+    float scale, cap, cap_inverse; /* scores are to base 2; cap 0: none */
     /* A query at place p sees keys p - before .. p + after; at most 2^30 - 1 each. */
     int32_t before, after, is_bottom; /* as in core/attention_mask.h */
-    int32_t is_plain;                 /* 1: scores are scaled by a positive factor, and no more */
-    int32_t shared_heads;             /* query heads whose rows share tiles; 1: no other does */
+    int32_t is_plain;                 /* 1: scores are only scaled by a positive factor */
+    int32_t shared_heads;             /* query heads whose rows share tiles; 1: none share */
     tgi_divisor head_groups;          /* head_count / shared_heads */
     tgi_divisor kv_shares;            /* query heads that share a head of K and V */
-    tgi_divisor query_count;          /* queries of each head; those of lists may be fewer */
+    tgi_divisor query_count;          /* queries of each head; with lists, the most */
     tgi_divisor tile_count;           /* tiles of the rows of these heads */
     uint32_t block_count;             /* tiles of all rows, for each part */
     tgi_divisor section_groups[2];    /* groups of heads whose tiles come in turn; the last ones */
     tgi_divisor section_tiles;        /* tiles of the former, for each part */
     int32_t tile_rows;                /* rows of many queries: a multiple of 64 */
-    int32_t part_count;               /* blocks that share the keys of a tile of queries */
-    int32_t cluster_count;            /* or clusters of these many blocks */
-    int32_t split_count;     /* warps of each that share its keys; 1: all warps read the same */
-    int32_t turn_count;      /* tiles of a block that goes through few keys for each */
-    int32_t part_keys;       /* keys of a block, or of each of these warps */
-    int32_t kept_keys;       /* few keys: those of part_keys for which a block has room */
+    int32_t part_count;               /* blocks, or clusters, that share the keys of a tile */
+    int32_t cluster_count;            /* blocks of a cluster; 1: no clusters */
+    int32_t split_count;     /* warps of a block that share its keys; 1: all read all of them */
+    int32_t turn_count;      /* tiles of a block, one after another, in rows of few keys */
+    int32_t part_keys;       /* keys of a block, or of each warp that shares them */
+    int32_t kept_keys;       /* few keys: those of part_keys that shared memory has room for */
     int32_t lets_next_start; /* 1: the stream's next kernel may start while this one runs */
-    int32_t has_units[3];    /* Q, K, V: 1 if 16 bytes at once can be copied */
+    int32_t has_units[3];    /* Q, K, V: 1: 16 bytes can be copied at once */
     int32_t has_runs;        /* 1: no page ends within a run of keys */
-    int32_t has_map[3];      /* K, V, Q */
-    int32_t box_rows;        /* a box of the maps has these; they divide a step */
-    int32_t has_d_units;     /* 1 if 16 bytes of D at once can be stored */
+    int32_t has_map[3];      /* K, V, Q: 1: TMA copies it */
+    int32_t box_rows;        /* rows of a TMA box, a divisor of a step's keys */
+    int32_t has_d_units;     /* 1: 16 bytes of D can be stored at once */
     tgi_divisor page_rows;
     float *parts; /* with more than one part: sums of each part, see tgi_attend_part_floats */
 } tgi_attend_args;
@@ -51,15 +51,15 @@ TGI_INLINE int64_t tgi_attend_part_floats(int64_t v_head_size)
     return v_head_size + v_head_size % 2 + 2;
 }
 
-/* Returns the rows of D that a block of the merge writes: each of its warps has one of few parts,
- * and all share one of many. */
+/* Returns the rows of D that a block of the merge writes. If parts are few, each of its warps has a
+ * row; if they are many, all warps share one row. */
 TGI_INLINE int32_t tgi_attend_count_merged(int32_t parts)
 {
     return parts < 2 * TGI_ATTEND_MERGE_ROWS ? TGI_ATTEND_MERGE_ROWS : 1;
 }
 
-/* Returns the warps of such a block. Those that share a row have four parts of it each, which a
- * warp reads together, or more. */
+/* Returns the warps of a block of the merge. A warp that shares a row reads four parts of it or
+ * more, four at a time. */
 TGI_INLINE int32_t tgi_attend_count_merge_warps(int32_t parts)
 {
     const int32_t rows = tgi_attend_count_merged(parts), sharers = (parts + 3) / 4;
@@ -77,29 +77,29 @@ TGI_INLINE int32_t tgi_attend_shared_bytes(int32_t head, int32_t queries, int32_
     return 2 * head * (queries + tiles * keys) + TGI_ATTEND_BARRIER_BYTES;
 }
 
-/* Returns the bytes of the state of a warp that has 16 queries and `columns` of D, as warps of few
- * keys leave it. */
+/* Returns the bytes of the state of a warp that has 16 queries and `columns` columns of D, in rows
+ * of few keys. */
 TGI_INLINE int32_t tgi_attend_state_bytes(int32_t columns)
 {
     return 512 * (columns / 8 + 1);
 }
 
-/* Returns the bytes of the scores that warps of a block of few keys add, at two places. */
+/* Returns the bytes of the scores that warps of a block of few keys add, for two steps in turn. */
 TGI_INLINE int32_t tgi_attend_score_bytes(int32_t warps, int32_t sharers, int32_t keys)
 {
     return sharers > 1 ? 2 * 512 * warps * keys / 8 : 0;
 }
 
-/* Returns the bytes of K and V that a block of few keys keeps: `kept_keys` of each of `splits`, if
- * these are more than the `keys` of a step. */
+/* Returns the bytes of K and V that a block of few keys keeps in shared memory: `kept_keys` keys of
+ * each of `splits` warps, or 0 if a step's `keys` are as many. */
 TGI_INLINE int32_t tgi_attend_kept_bytes(int32_t head, int32_t splits, int32_t keys,
                                          int32_t kept_keys)
 {
     return kept_keys > keys ? 4 * head * splits * kept_keys : 0;
 }
 
-/* Returns the bytes of shared memory of a block of few keys: these, and states of `splits` warps
- * that share keys. `sharers` warps have parts of a head. */
+/* Returns the bytes of shared memory of a block of few keys: scores, kept keys, and states of
+ * `splits` warps that share out keys. `sharers` warps have parts of the same heads. */
 TGI_INLINE int32_t tgi_attend_light_bytes(int32_t head, int32_t warps, int32_t sharers,
                                           int32_t splits, int32_t keys, int32_t kept_keys)
 {

@@ -1,6 +1,7 @@
 /*
- * Attention of few queries by clusters (sm_90a): the warps of all blocks of a cluster have the same
- * 16 queries, and share the keys. Their states are joined in shared memory, by a block first.
+ * Attention of few queries runs in clusters (sm_90a). The warps of all blocks of a cluster have the
+ * same 16 queries and share out the keys. Their states are joined in shared memory, first within
+ * each block.
  */
 #ifndef TGI_ATTEND_CLUSTERS_CUH
 #define TGI_ATTEND_CLUSTERS_CUH
@@ -24,7 +25,7 @@ struct tgi_attend_by_clusters : tgi_attend_by_splits<Type, Head, Keys> {
         return tgi_cluster_rank();
     }
 
-    /* The zeros that lanes wrote for Inf and NaN come before TMA's next copy to their place. */
+    /* The zeros that lanes wrote for Inf and NaN must precede TMA's next copy to their place. */
     static __device__ __forceinline__ int has_any(int is_set)
     {
         if (is_set)
@@ -56,12 +57,12 @@ struct tgi_attend_by_clusters : tgi_attend_by_splits<Type, Head, Keys> {
     }
 };
 
-/* Tiles that TMA copies where it can: one lane of the warp issues it. */
+/* These tiles are copied by TMA where it can. One lane of the warp issues the copies. */
 template <class Products, int Tiles>
 struct tgi_attend_box_tiles : tgi_attend_tiles<Products, Tiles> {
     typedef tgi_attend_tiles<Products, Tiles> base;
     const int has_boxes;
-    const uint32_t barriers; /* one for each place, and one for the queries */
+    const uint32_t barriers; /* a barrier for each place, and one for the queries */
 
     /* The barriers of the warps come behind the tiles of the last of them. */
     __device__ __forceinline__ tgi_attend_box_tiles(const tgi_attend_args &args,
@@ -87,7 +88,7 @@ struct tgi_attend_box_tiles : tgi_attend_tiles<Products, Tiles> {
         return first + TILES + (args.split_count - 1 - warp) * OWN + warp * 64;
     }
 
-    /* A warp without keys waits for no copy, so that it makes none. */
+    /* A warp without keys makes no copy, because it waits for none. */
     __device__ __forceinline__ void copy_queries(uint32_t q)
     {
         if (this->place.begin >= this->place.end)

@@ -1,8 +1,8 @@
 /*
- * Attention by wgmma (sm_90a): a warpgroup copies tiles of K and V into a ring, and each of the
+ * Attention by wgmma (sm_90a). One warpgroup copies tiles of K and V into a ring, and each of the
  * others has 64 queries. These take turns at the tensor cores: while the products of one are
- * computed, the other turns scores into weights. Within a warpgroup the sums of a step are computed
- * behind the scores of the next one, beside the exponentials, and what was summed before is scaled
+ * computed, another turns scores into weights. Within a warpgroup the sums of a step are issued
+ * after the scores of the next step and computed beside its exponentials. Earlier sums are rescaled
  * while those scores are computed.
  */
 #ifndef TGI_ATTEND_GROUPS_CUH
@@ -12,8 +12,8 @@
 #include "kernels/attend/attend_ring.cuh"
 #include "kernels/ptx/warpgroup_mma_across.cuh"
 
-/* Keeps the compiler from forming `total`, which is not negative, behind what comes after this
- * call: a branch depends on it. */
+/* Keeps the compiler from computing `total`, which is not negative, after the code that follows
+ * this call, because a branch depends on it. */
 static __device__ __forceinline__ void tgi_attend_keep_before(float total)
 {
     if (__any_sync(~0u, total < 0.0f))
@@ -27,15 +27,15 @@ template <tg_type Type, int Head, int Queries, int Keys> struct tgi_attend_group
     typedef tgi_attend_state<Head, 1> state_of_rows;
     typedef float score_array[Keys / 2], sum_array[Head / 2];
 
-    /* Returns the descriptor of a tile whose lower word is `low`, as tgi_describe makes it. Steps
-     * within a tile add to that word, one instruction for each product: the tensor cores would wait
-     * for more. */
+    /* Returns the descriptor of a tile with lower word `low`, as tgi_describe makes it. A step
+     * within a tile is one addition to that word before each product; the tensor cores would wait
+     * for more instructions. */
     static __device__ __forceinline__ uint64_t describe(uint32_t low)
     {
         return static_cast<uint64_t>(1u << 30 | 1024 / 16) << 32 | low;
     }
 
-    /* Waits for the scores, behind which `Pending` groups of sums were issued. */
+    /* Waits for the scores. `Pending` groups of sums were issued after them. */
     template <int Pending>
     static __device__ __forceinline__ void wait_scores(float (&scores)[1][Keys / 8][4])
     {
@@ -68,11 +68,11 @@ template <tg_type Type, int Head, int Queries, int Keys> struct tgi_attend_group
         tgi_wgmma_commit();
     }
 
-    /* Issues the sums of weights times V. */
+    /* Issues the products of the weights and V. */
     static __device__ __forceinline__ void
     add(uint32_t v, const uint32_t (&weights)[1][Keys / 16][4], state_of_rows &state)
     {
-        const uint32_t first = v / 16 | Keys * 8 << 16; /* panels of 64 columns lie apart */
+        const uint32_t first = v / 16 | Keys * 8 << 16; /* panels are Keys * 128 bytes apart */
         tgi_wgmma_fence();
         TGI_FOR_UNROLLED(j, Keys / 16)
         tgi_multiply_across<Type>(reinterpret_cast<sum_array &>(state.sums), weights[0][j],
@@ -81,7 +81,7 @@ template <tg_type Type, int Head, int Queries, int Keys> struct tgi_attend_group
     }
 };
 
-/* A warpgroup of 64 queries keeps this from step to step. */
+/* The state of a warpgroup of 64 queries from step to step. */
 template <class Sizes> struct tgi_attend_group {
     enum { HEAD = Sizes::head, KEYS = Sizes::keys };
     typedef tgi_attend_group_products<Sizes::type, HEAD, Sizes::rows, KEYS> products;
@@ -91,7 +91,7 @@ template <class Sizes> struct tgi_attend_group {
     const int index; /* the warpgroup's number */
     const float scale;
     tgi_attend_state<HEAD, 1> &state;
-    /* These are the weights of the last step, and the factors of the sums that lack them. */
+    /* The weights of the last step, and the factors of the sums that do not include it yet. */
     uint32_t (&weights)[1][KEYS / 16][4];
     float (&factors)[1][2];
 
@@ -106,8 +106,8 @@ template <class Sizes> struct tgi_attend_group {
         tgi_named_barrier_arrive(1 + (index + 1) % Sizes::groups, 256);
     }
 
-    /* Waits for the sums of the step from key_0 on, and gives its tile of V back. No element of
-     * that was wild if `IsPlain`. */
+    /* Waits for the sums of the step from key_0 on, and releases its tile of V. If `IsPlain` is 1,
+     * no element of the tile was Inf or NaN. */
     template <int IsPlain>
     __device__ __forceinline__ void wait_sums(tgi_attend_ring<Sizes> &ring, int key_0)
     {
@@ -120,8 +120,8 @@ template <class Sizes> struct tgi_attend_group {
         ring.advance();
     }
 
-    /* Forms the weights of the step from key_0 on, and adds those of the step before. The first
-     * step has none before. `IsPlain` is 1 only for steps that is_plain_step allows. */
+    /* Forms the weights of the step from key_0 on, and adds the products of the step before, which
+     * the first step lacks. `IsPlain` is 1 only for steps that is_plain_step allows. */
     template <int IsFirst, int IsPlain>
     __device__ __forceinline__ void step(tgi_attend_ring<Sizes> &ring, uint32_t q, int key_0)
     {
@@ -145,14 +145,15 @@ template <class Sizes> struct tgi_attend_group {
         if (!IsPlain && tgi_attend_is_edge<KEYS>(place, key_0))
             tgi_attend_hide<KEYS, 1>(p, place, key_0, scores);
         tgi_attend_weigh<HEAD, KEYS, 1>(scale, scores, state, factors);
-        /* The compiler would form the exponentials and their sum behind the sums of V. */
+        /* Without this call the compiler would compute the exponentials and their sum after the
+         * sums of V. */
         tgi_attend_keep_before(state.total[0][0] + state.total[0][1]);
         if (!IsFirst)
             wait_sums<IsPlain>(ring, key_0 - KEYS);
         tgi_attend_round<Sizes::type, KEYS, 1>(scores, weights);
     }
 
-    /* Adds the weights of the last step, which begins at key_0. */
+    /* Adds the products of the last step, which begins at key_0. */
     __device__ __forceinline__ void finish(tgi_attend_ring<Sizes> &ring, int key_0)
     {
         tgi_attend_rescale(factors, state);
@@ -167,7 +168,7 @@ template <class Sizes> struct tgi_attend_group {
         return index * 64 < min(p.tile_rows, place.row_count - place.first);
     }
 
-    /* Returns how many steps the warpgroup's rows take: behind them none sees a key. */
+    /* Returns the number of steps of the warpgroup's rows. No row sees a later key. */
     __device__ __forceinline__ int count_steps(void) const
     {
         const int first = place.first + index * 64;
@@ -179,8 +180,8 @@ template <class Sizes> struct tgi_attend_group {
         return (max(0, end - place.begin) + KEYS - 1) / KEYS;
     }
 
-    /* Gives tiles `from` .. `to` - 1 of those of `steps` steps back, and takes part in the turns:
-     * the warpgroup has nothing to compute. */
+    /* Releases tiles `from` .. `to` - 1 of the tiles of `steps` steps without computing anything,
+     * and takes part in the turns. */
     __device__ __forceinline__ void skip(tgi_attend_ring<Sizes> &ring, int from, int to, int steps)
     {
 #pragma unroll 1
@@ -195,8 +196,8 @@ template <class Sizes> struct tgi_attend_group {
         }
     }
 
-    /* Returns 1 if all rows see all keys of the step from key_0 on and of the step before, and
-     * scores take no more than a factor. */
+    /* Returns 1 if all rows see all keys of this step, from key_0 on, and of the step before, and
+     * scores are only multiplied by a factor. */
     __device__ __forceinline__ int is_plain_step(int key_0) const
     {
         return p.is_plain && key_0 - KEYS >= place.all_low && key_0 + KEYS <= place.all_high;
@@ -260,20 +261,22 @@ static __device__ __forceinline__ void tgi_attend_compute(const tgi_attend_args 
         tgi_named_barrier_sync(1, 256);
 }
 
-/* The kernel of a row of groups. */
+/* This is the kernel of a row of attention by wgmma. */
 template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
 static __device__ __forceinline__ void tgi_attend_in_groups(const tgi_attend_args &p, char *shared)
 {
     typedef tgi_attend_ring_sizes<Type, Head, Queries, Keys, Tiles> sizes;
     static_assert(Warps == 4 * sizes::groups + 4, "one warpgroup copies");
-    /* Addresses come from a register: the compiler would form the first one each time. */
+    /* A uniform register holds the address, because the compiler would otherwise compute it at each
+     * use. */
     const uint32_t q =
         static_cast<uint32_t>(tgi_make_uniform(static_cast<int>(tgi_shared_address(shared))));
     tgi_attend_ring<sizes>::open(p, q);
-    /* The place of the first tile is found before, unless lists tell it. */
+    /* The place of the first tile is found before the wait, unless it depends on lists. */
     if (p.attention.has_query_offsets || p.attention.has_key_offsets || p.attention.has_key_lengths)
         tgi_wait_for_stream();
-    /* 65536 registers are 512 a thread of each of these warpgroups. */
+    /* A multiprocessor has 65536 registers, so the registers of a thread of each warpgroup add up
+     * to 512 at most. */
     if (tgi_thread() >= 128 * sizes::groups) {
         tgi_lower_registers<sizes::copy_registers>();
         tgi_attend_feeder<sizes> feeder = {p, tgi_attend_ring<sizes>(q), q, 1, 0};

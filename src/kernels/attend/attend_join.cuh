@@ -1,20 +1,20 @@
 /*
- * Joins the states of attention of warps that have the same queries and parts of the keys: those of
- * a block, and then those of the blocks of a cluster.
+ * Joins the attention states of warps that have the same queries and different keys, first within a
+ * block and then among the blocks of a cluster.
  */
 #ifndef TGI_ATTEND_JOIN_CUH
 #define TGI_ATTEND_JOIN_CUH
 
 #include "kernels/attend/attend_store.cuh"
 
-/* A row of a state is that of these lanes, which have eight elements each. */
+/* Returns the lane's number among the lanes that have a row of a state, eight elements each. */
 template <class Products> static __device__ __forceinline__ int tgi_attend_get_lane(void)
 {
     return tgi_thread() % (Products::head / 8);
 }
 
-/* Adds the states of a row that `count` warps or blocks have, at most eight, in their order: sums,
- * the largest score and the sum of weights. find(i) returns where state i begins. */
+/* Adds `count` states of a row, at most eight, in their order: sums, largest score and sum of
+ * weights. find(i) returns the address of state i. */
 template <class Products, typename Find>
 static __device__ __forceinline__ void tgi_attend_add_states(int count, Find find, float &largest,
                                                              float &total, float (&sums)[8])
@@ -48,7 +48,7 @@ static __device__ __forceinline__ void tgi_attend_add_states(int count, Find fin
     }
 }
 
-/* Writes the state of a row, of `size` sums, of which a lane has those from e on. */
+/* Writes the state of a row of `size` sums. The lane has the sums from e on. */
 static __device__ __forceinline__ void tgi_attend_write_state(float *state, int size, int e,
                                                               const float (&sums)[8], float largest,
                                                               float total)
@@ -60,7 +60,7 @@ static __device__ __forceinline__ void tgi_attend_write_state(float *state, int 
         *reinterpret_cast<float2 *>(state + tgi_attend_part_floats(size) - 2) = {largest, total};
 }
 
-/* Stores a row of D or of a part, of which a lane has eight sums from e on. */
+/* Stores a row of D or of a part. The lane has eight sums from e on. */
 template <tg_type Type>
 static __device__ __forceinline__ void
 tgi_attend_store_joined(const tgi_attend_args &p, const tgi_attend_place &place,
@@ -85,10 +85,10 @@ tgi_attend_store_joined(const tgi_attend_args &p, const tgi_attend_place &place,
                              largest, total);
 }
 
-/* Joins the states of the warps of a block, and then of the blocks of its cluster, which have the
- * same 16 rows, and stores the rows. A warp leaves its own in its tiles; those of the first warp
- * begin at `tiles`, and those of each other warp `Apart` bytes further. A row of the block takes
- * the place of the first warp's. */
+/* Joins the states of the warps of a block and then of the blocks of its cluster, which all have
+ * the same 16 rows, and stores the rows. A warp leaves its state in its own tiles. The first warp's
+ * tiles begin at `tiles`, and those of each other warp `Apart` bytes further. The joined row of the
+ * block replaces the first warp's. */
 template <class Products, int Apart>
 static __device__ __forceinline__ void
 tgi_attend_join(const tgi_attend_args &p, const tgi_attend_place &place, int rank, int split,
@@ -114,7 +114,7 @@ tgi_attend_join(const tgi_attend_args &p, const tgi_attend_place &place, int ran
         for (int at = begin * ROWS; at < 16; at += step * ROWS) {
             if (place.first + split * 16 + at >= place.row_count)
                 break;
-            const int i = at + tgi_thread() % 32 / (HEAD / 8); /* the lane's of ROWS rows */
+            const int i = at + tgi_thread() % 32 / (HEAD / 8); /* the lane's row of ROWS rows */
             const tgi_attend_row_place row = tgi_attend_find_row(p, place, split * 16 + i);
             char *const own = tiles + i * ROW_BYTES;
             const uint32_t first = tgi_shared_address(own);
@@ -142,10 +142,10 @@ tgi_attend_join(const tgi_attend_args &p, const tgi_attend_place &place, int ran
     }
 }
 
-/* Joins the states of `count` warps lane by lane, which have the same rows and columns of D, and
- * parts of the keys. Warp `split` of them leaves its own at `kept`, 16 bytes of each lane side by
- * side, and the first adds them in their order. Returns 1 to all threads of the block if any passes
- * 1. */
+/* Joins the states of `count` warps lane by lane. They have the same rows and columns of D and
+ * different keys. Warp `split` leaves its state at `kept`, 16 bytes of each lane side by side, and
+ * the first warp adds the states in their order. Returns 1 to all threads of the block if any of
+ * them passes 1. */
 template <int Width>
 static __device__ __forceinline__ int tgi_attend_join_lanes(int count, int split, float scale,
                                                             tgi_attend_state<Width, 1> &state,

@@ -1,14 +1,15 @@
 /*
- * Attention of few keys: a warp has 16 queries and at most 128 elements of their heads, and reads
- * Q, K and V from memory into the registers whence mma.sync takes them. Keys of a single step stay
- * there. More stay in shared memory, as the lanes have read them: all warps of a block use them.
- * Warps of larger heads add their scores there, and warps that share the keys their states.
+ * Attention of few keys. A warp has 16 queries and at most 128 elements of their heads, and reads
+ * Q, K and V from global memory into the registers from which mma.sync takes them. If there is one
+ * step of keys, it stays there. If there are more, they stay in shared memory in the order in which
+ * lanes have read them, for all warps of the block. Warps of larger heads add their scores in
+ * shared memory, and warps that share out the keys add their states there.
  *
- * Both products may take their elements in any order. Lane 4 g + c reads 16 bytes at once: elements
- * 32 i + 8 c .. + 7 of a row of Q or K, which are its operands of two products, and elements
- * 64 i + 8 (g / 2 + g % 2 * 4) .. + 7 of four keys of V, which are its operands of eight. Its sums
- * are then those of elements 64 i + 8 c .. + 7 and 64 i + 32 + 8 c .. + 7 of D, and four lanes
- * store whole sectors of 32 bytes.
+ * Both products may take their elements in any order. Lane 4 g + c reads 16 bytes at once. They are
+ * elements 32 i + 8 c .. + 7 of a row of Q or K, operands of two products, and elements
+ * 64 i + 8 (g / 2 + g % 2 * 4) .. + 7 of four keys of V, operands of eight products. Its sums then
+ * belong to elements 64 i + 8 c .. + 7 and 64 i + 32 + 8 c .. + 7 of D, and four lanes store whole
+ * sectors of 32 bytes.
  */
 #ifndef TGI_ATTEND_LIGHT_CUH
 #define TGI_ATTEND_LIGHT_CUH
@@ -16,8 +17,9 @@
 #include "kernels/attend/attend.cuh"
 #include "kernels/attend/attend_units.cuh"
 
-/* A warp's share: 16 queries at a time, and `Width` elements of Q and K and columns of D from
- * `first_column` on. `Sharers` warps have the same queries and add their parts of the scores. */
+/* The share of a warp is 16 queries at a time, and `Width` elements of Q and K and columns of D
+ * from `first_column` on. `Sharers` warps have the same queries and add their parts of the
+ * scores. */
 template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tgi_attend_light {
     enum { CHUNKS = Width / 32, PANELS = Width / 64, WARPS = Sharers * Queries / 16 };
     enum { UNITS = Keys / 8 * CHUNKS }; /* a step of K has these, and of V */
@@ -29,7 +31,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
     tgi_attend_state<Width, 1> state;
     uint32_t q[2 * CHUNKS][4]; /* units of row g, then of row g + 8 */
     uint32_t k[UNITS][4], v[UNITS][4];
-    int is_wild; /* 1: v has had wild elements, for which zeros stand */
+    int is_wild; /* 1: v had Inf or NaN, which zeros now replace */
 
     __device__ __forceinline__ tgi_attend_light(const tgi_attend_args &args, tgi_attend_place &at,
                                                 int column, uint32_t memory)
@@ -42,8 +44,8 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         return tgi_thread() % 32;
     }
 
-    /* Finds row g or g + 8. What is kept of it takes registers, so it is found again. Lists of
-     * queries come with tiles of one head. */
+    /* Finds row g or g + 8. It is found again at each use, because keeping it would take registers.
+     * With lists of queries, tiles have one head. */
     __device__ __forceinline__ tgi_attend_row_place find_row(int half, int ahead = 0) const
     {
         const int lane = tgi_reread_thread() % 32;
@@ -52,7 +54,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
                                    p.shared_heads > 1 ? tgi_divide(at, p.query_count) : 0);
     }
 
-    /* Reads the queries that are `ahead` rows behind those of the place. */
+    /* Reads the queries `ahead` rows after the place's. */
     __device__ __forceinline__ void read_queries(int ahead)
     {
         const tg_attention &a = p.attention;
@@ -124,7 +126,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
     }
 
     /* Adds the scores of all warps that have the same queries, in their order. They lie at one of
-     * two places in turn: a warp may be a step ahead of those that read. */
+     * two places in turn, because a warp may be a step ahead of those that still read. */
     __device__ __forceinline__ void share(float (&scores)[1][Keys / 8][4])
     {
         enum { OWN = Keys / 8 * 512 };
@@ -163,7 +165,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         }
     }
 
-    /* Replaces wild elements of v by zeros. */
+    /* Replaces Inf and NaN in v by zeros. */
     __device__ __forceinline__ void tame(void)
     {
         enum { COUNT = UNITS };
@@ -186,7 +188,8 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         }
     }
 
-    /* Turns the scores of the step from key_0 on into weights, and adds these times v. */
+    /* Turns the scores of the step from key_0 on into weights, and adds weights times v to the
+     * sums. */
     __device__ __forceinline__ void weigh(int key_0, float (&scores)[1][Keys / 8][4])
     {
         float references[1][2], factors[1][2];
@@ -207,7 +210,8 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         add(weights);
     }
 
-    /* Returns the element of D that sum 0 of place j is: sum 1 is 32 elements further. */
+    /* Returns the element of D that sum 0 of place j belongs to. Sum 1 belongs to the element 32
+     * further. */
     __device__ __forceinline__ int find_column(int j) const
     {
         return first_column + j / 8 * 64 + get_lane() % 4 * 8 + j % 8;
@@ -280,8 +284,9 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         }
     }
 
-    /* Returns where the lane keeps the first unit of the step that is `i` keys behind the first.
-     * Warps that share keys have their own; others have the same if they have the same elements. */
+    /* Returns the address at which the lane keeps the first unit of the step `i` keys after the
+     * first. Warps that share out keys have places of their own. Other warps share places if they
+     * have the same elements. */
     __device__ __forceinline__ uint32_t find_kept(int i) const
     {
         const int is_split = p.split_count > 1, warp = tgi_thread() / 32;
@@ -291,8 +296,8 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
                get_lane() * 16;
     }
 
-    /* Reads the keys of a step, which stay in registers, or keeps all: warps with the same elements
-     * read a part of them each. */
+    /* Reads the keys. One step stays in registers. If is_kept is 1, all keys are kept in shared
+     * memory, and warps with the same elements read a part each. */
     __device__ __forceinline__ void open(int is_kept)
     {
         const int takes_turns = is_kept && p.split_count == 1;
@@ -311,12 +316,12 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
             __syncthreads();
     }
 
-    /* Goes through the keys for each 16 queries of `turns`, a tile apart. The next queries are read
-     * when the scores of the last keys are there. */
+    /* Computes `turns` tiles of 16 queries one after another, over all keys. The next queries are
+     * read once the scores of the last keys are complete. */
     __device__ __forceinline__ void go_through(int turns)
     {
         const int is_split = p.split_count > 1, is_kept = p.kept_keys > Keys;
-        /* Warps that add their scores take the same steps. */
+        /* Warps that add their scores must compute the same number of steps. */
         const int keys = Sharers > 1 && is_split ? p.kept_keys : place.end - place.begin;
         read_queries(0);
         open(is_kept);
@@ -355,8 +360,9 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
     }
 };
 
-/* The kernel of a row of lights: `Warps` warps have `Queries` queries at a time. Those that have
- * the same share the elements of a head. Or all have 16 queries, and some share the keys. */
+/* This is the kernel of a row of few keys. Its `Warps` warps have `Queries` queries at a time, and
+ * warps with the same queries share out the elements of a head. Or all warps have the same 16
+ * queries, and some share out the keys. */
 template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
 static __device__ __forceinline__ void tgi_attend_in_lights(const tgi_attend_args &p, char *shared)
 {

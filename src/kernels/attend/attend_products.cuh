@@ -1,27 +1,27 @@
 /*
- * The two products of attention: scores = Q K^T and sums += weights V. A kernel takes one of these
- * structs, which has the sizes of a block too.
+ * Declares the two products of attention, scores = Q K^T and sums += weights V. A kernel uses one
+ * of these structs, which also has the sizes of a block.
  */
 #ifndef TGI_ATTEND_PRODUCTS_CUH
 #define TGI_ATTEND_PRODUCTS_CUH
 
 #include "kernels/attend/attend_scores.cuh"
 
-/* The sizes of a block: a warp has Blocks x 16 queries. */
+/* The sizes of a block, whose warps have Blocks x 16 queries each. */
 template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_attend_sizes {
     static constexpr tg_type type = Type;
     static constexpr int head = Head, warps = Warps, blocks = Blocks, keys = Keys;
     static constexpr int rows = 16 * Warps * Blocks, copiers = 32 * Warps;
 };
 
-/* Products by mma.sync, a warp on its own. Its results are there at once. */
+/* These products use mma.sync, in which each warp works alone and results are available at once. */
 template <tg_type Type, int Head, int Warps, int Blocks, int Keys>
 struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
     static constexpr int rows = 16 * Warps * Blocks, is_split = 0, is_clustered = 0;
-    static constexpr int depth = Blocks == 2 ? 2 : 4; /* a part is used by 2 Blocks products */
+    static constexpr int depth = Blocks == 2 ? 2 : 4; /* a part serves 2 Blocks products */
     typedef tgi_attend_state<Head, Blocks> state_of_rows;
 
-    /* Waits until what the block's threads copied is there, except for the last `Pending` steps. */
+    /* Waits for the block's copies to arrive, except those of the last `Pending` steps. */
     template <int Pending> static __device__ __forceinline__ void wait_copies(void)
     {
         tgi_copy_async_wait<Pending>();
@@ -34,8 +34,8 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
         return __syncthreads_or(is_set);
     }
 
-    /* Calls use(part, i) for `Count` parts of four matrices in their order. load(part, i) reads a
-     * part `Depth` - 1 parts before its use: the tensor cores do not wait for shared memory. */
+    /* Calls use(part, i) for `Count` parts of four matrices in order. load(part, i) reads each part
+     * `Depth` - 1 parts before its use, so that the tensor cores do not wait for shared memory. */
     template <int Depth, int Count, typename Load, typename Use>
     static __device__ __forceinline__ void go_through(Load load, Use use)
     {
@@ -60,7 +60,7 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
         const unsigned thread = tgi_reread_thread(), lane = thread % 32;
         const tgi_attend_line own_q(q, thread / 32 % Warps * Blocks * 16 + lane % 16, lane / 16);
         const tgi_attend_line own_k(k, lane % 8 + lane / 16 * 8, lane / 8 % 2);
-        uint32_t line[2][Blocks][4]; /* has two units of Q: this one and the next */
+        uint32_t line[2][Blocks][4]; /* two units of Q: the current one and the next */
         const auto read_line = [&](int e) {
             TGI_FOR_UNROLLED(b, Blocks)
             tgi_read_matrices(line[e % 2][b], own_q.template find<rows>(16 * b, 2 * e));
@@ -116,8 +116,8 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
     }
 };
 
-/* All warps of a block have the same 16 queries. Each has tiles of its own and a part of the keys.
- */
+/* In these products all warps of a block have the same 16 queries, and each has its own tiles and a
+ * part of the keys. */
 template <tg_type Type, int Head, int Keys>
 struct tgi_attend_by_splits : tgi_attend_by_warps<Type, Head, 1, 1, Keys> {
     static constexpr int is_split = 1;

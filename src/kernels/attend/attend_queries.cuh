@@ -1,4 +1,4 @@
-/* The copy of the queries of a block of attention by its threads. */
+/* Declares the copy of a block's queries by its threads. */
 #ifndef TGI_ATTEND_QUERIES_CUH
 #define TGI_ATTEND_QUERIES_CUH
 

@@ -1,7 +1,7 @@
 /*
- * The ring of tiles of K and V in shared memory (sm_90a), and the warpgroup that fills it. Tiles
- * come in the order of their use: K of step 0, K of step 1, V of step 0, K of step 2, V of step 1
- * and so on. Barriers lie behind the tiles.
+ * Declares the ring of tiles of K and V in shared memory (sm_90a), and the warpgroup that fills it.
+ * Tiles come in the order of their use: K of step 0, K of step 1, V of step 0, K of step 2, V of
+ * step 1 and so on. Barriers lie behind the tiles.
  */
 #ifndef TGI_ATTEND_RING_CUH
 #define TGI_ATTEND_RING_CUH
@@ -23,7 +23,7 @@ template <tg_type Type, int Head, int Queries, int Keys, int Tiles> struct tgi_a
     static constexpr int tile_bytes = 2 * Head * Keys, q_bytes = 2 * Head * Queries;
 };
 
-/* A place in the ring: that of one tile. */
+/* A position in the ring, at one tile. */
 template <class Sizes> struct tgi_attend_ring {
     const uint32_t tiles;
     uint32_t stage, round;
@@ -66,13 +66,14 @@ template <class Sizes> struct tgi_attend_ring {
         return find_empty(Sizes::tiles);
     }
 
-    /* The barrier of TMA for a tile that is looked at before it is full. */
+    /* Returns the barrier on which TMA counts a tile that threads inspect before it is full. */
     __device__ __forceinline__ uint32_t find_landed(uint32_t at) const
     {
         return find_full(Sizes::tiles + 1) + 8 * at;
     }
 
-    /* A word for each place: round + 1 if wild elements of the tile were replaced. */
+    /* Returns the address of the word of a place. It is round + 1 if Inf or NaN of the tile were
+     * replaced. */
     __device__ __forceinline__ uint32_t find_wild(uint32_t at) const
     {
         return find_landed(Sizes::tiles) + 4 * at;
@@ -88,7 +89,7 @@ template <class Sizes> struct tgi_attend_ring {
         return tgi_read_shared_word(find_wild(stage)) == round + 1;
     }
 
-    /* A warp has read the tile. */
+    /* Releases the tile for this warp, which has read it. */
     __device__ __forceinline__ void release(void) const
     {
         if (tgi_thread() % 32 == 0)
@@ -101,7 +102,7 @@ template <class Sizes> struct tgi_attend_ring {
             tgi_barrier_arrive(find_q_empty());
     }
 
-    /* Initialises the barriers of the block, and has the maps fetched. */
+    /* Initialises the barriers of the block and prefetches the tensor maps. */
     static __device__ __forceinline__ void open(const tgi_attend_args &p, uint32_t q)
     {
         const tgi_attend_ring ring(q);
@@ -123,7 +124,8 @@ template <class Sizes> struct tgi_attend_ring {
     }
 };
 
-/* Copies a tile of K or V (`is_v`) by TMA, a warp, and arrives at its barrier. */
+/* Copies a tile of K, or of V if is_v is 1, by TMA and arrives at its barrier. One warp calls
+ * it. */
 template <class Sizes>
 static __device__ __forceinline__ void
 tgi_attend_copy_boxes(const tgi_attend_args &p, const tgi_attend_place &place, int is_v, int key_0,
@@ -157,8 +159,8 @@ tgi_attend_copy_boxes(const tgi_attend_args &p, const tgi_attend_place &place, i
     __syncwarp();
 }
 
-/* Copies the block's queries by TMA, a warp, and arrives at the barrier. They are of one head; or
- * one of each head, which then are the rows of the map. */
+/* Copies the block's queries by TMA and arrives at the barrier. One warp calls it. The queries
+ * belong to one head, or there is one query of each head, and the heads are the rows of the map. */
 template <class Sizes>
 static __device__ __forceinline__ void tgi_attend_copy_query_boxes(const tgi_attend_args &p,
                                                                    const tgi_attend_place &place,
@@ -176,10 +178,10 @@ static __device__ __forceinline__ void tgi_attend_copy_query_boxes(const tgi_att
 }
 
 /*
- * Copies queries and keys of all tiles of the block. Where TMA can have K and V, the first warp
- * does nothing else: with more to do it would not keep up with the products. The others then copy
- * queries, by TMA too where they can, and look for wild elements of V where a row does not see all
- * of a tile. Elsewhere all threads copy.
+ * Copies queries and keys of all tiles of the block. If TMA copies K and V, the first warp does
+ * nothing else, because it would otherwise not keep up with the products. The other warps then copy
+ * queries, by TMA too if possible, and replace Inf and NaN in V for steps that some row does not
+ * see whole. If TMA cannot copy K and V, all threads copy.
  */
 template <class Sizes> struct tgi_attend_feeder {
     enum { KEYS = Sizes::keys, COPIERS = Sizes::copiers, OTHERS = COPIERS - 32, BARRIER = 8 };
@@ -187,9 +189,9 @@ template <class Sizes> struct tgi_attend_feeder {
     tgi_attend_ring<Sizes> ring;
     const uint32_t q;
     uint32_t q_parity;
-    uint32_t landed; /* for each place of the ring the parity of its next phase of landing */
+    uint32_t landed; /* bit i: parity of TMA's next phase at place i */
 
-    /* Tells that all that `Threads` threads have copied is there. */
+    /* Signals that everything that `Threads` threads have copied has arrived. */
     template <int Threads> static __device__ __forceinline__ void announce(uint32_t full)
     {
         tgi_fence_async_proxy();
@@ -213,14 +215,15 @@ template <class Sizes> struct tgi_attend_feeder {
         announce<Threads>(ring.find_q_full());
     }
 
-    /* Looks for wild elements in this thread's share of a tile of V. */
+    /* Replaces Inf and NaN in this thread's share of a tile of V. */
     template <int Threads> __device__ __forceinline__ void tame(void)
     {
         if (tgi_attend_tame<Sizes, Threads>(ring.find_tile(), tgi_find_copier<Threads>()))
             tgi_write_shared_4(ring.find_wild(ring.stage), __uint_as_float(ring.round + 1));
     }
 
-    /* Copies the next tile, by threads where it has no boxes or is looked at. */
+    /* Copies the next tile. Threads copy it if TMA cannot, and inspect it if rows do not see all of
+     * it. */
     __device__ __forceinline__ void copy_tile(const tgi_attend_place &place, int is_v, int key_0,
                                               int is_edge)
     {
@@ -236,14 +239,14 @@ template <class Sizes> struct tgi_attend_feeder {
         tgi_copy_async_commit();
         tgi_copy_async_wait<0>();
         if (is_edge) {
-            tgi_named_barrier_sync(BARRIER, COPIERS); /* each looks at what others have copied */
+            tgi_named_barrier_sync(BARRIER, COPIERS); /* threads inspect what others have copied */
             tame<COPIERS>();
         }
         announce<COPIERS>(full);
     }
 
-    /* Calls visit(place, tile's number, is_v, key_0, is_edge) for each tile of K or V. is_edge is
-     * 1 where it is V and not all rows see all of it. */
+    /* Calls visit(place, tile's number, is_v, key_0, is_edge) for each tile of K or V. is_edge is 1
+     * for a tile of V that not all rows see whole. */
     template <typename Visit> __device__ __forceinline__ void walk(Visit visit)
     {
         for (unsigned turn = 0; turn * gridDim.x < p.block_count; turn++) {

@@ -1,4 +1,5 @@
-/* Scores of attention in the registers of a warp: finished, hidden, turned into weights. */
+/* Finishes and hides scores of attention in the registers of a warp, and turns them into
+ * weights. */
 #ifndef TGI_ATTEND_SCORES_CUH
 #define TGI_ATTEND_SCORES_CUH
 
@@ -8,10 +9,10 @@
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 
-/* A warp has Blocks x 16 queries; lane 4 g + c has rows g and g + 8 of each 16, and columns 2 c and
- * 2 c + 1 of each 8 keys or elements. A lane knows this after the keys so far: */
+/* The state of a lane after the keys so far. A warp has Blocks x 16 queries. Lane 4 g + c has rows
+ * g and g + 8 of each 16, and columns 2 c and 2 c + 1 of each 8 keys or elements. */
 template <int Head, int Blocks> struct tgi_attend_state {
-    float largest[Blocks][2]; /* scores that are yet to be scaled; those of the whole row */
+    float largest[Blocks][2]; /* largest unscaled scores of whole rows */
     float total[Blocks][2];   /* sums of the lane's own weights */
     float sums[Blocks][Head / 8][4];
 };
@@ -48,13 +49,13 @@ static __device__ __forceinline__ void tgi_attend_write_unit(uint32_t shared,
                                    __float_as_uint(value[2]), __float_as_uint(value[3])});
 }
 
-/* Returns the lane's row of the block, of `half` of 16 rows. */
+/* Returns the number in the block of the lane's row g (`half` 0) or g + 8 (`half` 1) of 16 rows. */
 template <int Blocks> static __device__ __forceinline__ int tgi_attend_row(int block, int half)
 {
     return (tgi_thread() / 32 * Blocks + block) * 16 + half * 8 + tgi_thread() % 32 / 4;
 }
 
-/* A row of scores: its head, its query, its place among the keys, and the keys that it sees. */
+/* A row of scores has a head, a query, a place among the keys, and the keys that it sees. */
 struct tgi_attend_row_place {
     int is_there, head, query;
     int place, low, high;
@@ -66,7 +67,7 @@ tgi_attend_find_place(const tgi_attend_args &p, const tgi_attend_place &place, i
     return p.is_bottom ? query + place.keys - place.queries : query;
 }
 
-/* Returns row `at` of those of the place's heads, of head `head` of them. */
+/* Returns row `at` of the rows of the place's heads, which belongs to head `head` of these. */
 static __device__ __forceinline__ tgi_attend_row_place
 tgi_attend_make_row(const tgi_attend_args &p, const tgi_attend_place &place, int at, int head)
 {
@@ -97,7 +98,8 @@ static __device__ __forceinline__ float tgi_attend_soften(const tgi_attend_args 
     return copysignf(p.cap * ((1.0f - power) * tgi_ptx_reciprocal(1.0f + power)), x);
 }
 
-/* Finishes the scores of the first `Part` keys from `first` on, to base 2. */
+/* Finishes the scores of the first `Part` keys from key `first` on, and makes them scores to base
+ * 2. */
 template <int Part, int Keys, int Blocks>
 static __device__ __forceinline__ void
 tgi_attend_finish_part(const tgi_attend_args &p, const tgi_attend_place &place, int first,
@@ -135,8 +137,8 @@ tgi_attend_finish_part(const tgi_attend_args &p, const tgi_attend_place &place, 
     }
 }
 
-/* Finishes scores that take more than a factor, part after part: each time the scores change places
- * in a ring, since registers have no index. */
+/* Finishes scores that need more than a factor, part after part. Scores rotate from part to part,
+ * because registers take no computed index. */
 template <int Keys, int Blocks>
 static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &p,
                                                          const tgi_attend_place &place, int key_0,
@@ -159,7 +161,7 @@ static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &
     }
 }
 
-/* Hides the keys that a row does not see, which is `half` of 16. */
+/* Hides the keys that a row does not see. The row is number `half` of the lane's two rows of 16. */
 template <int Keys>
 static __device__ __forceinline__ void tgi_attend_hide_row(const tgi_attend_row_place &row,
                                                            int key_0, int half,
@@ -185,10 +187,10 @@ static __device__ __forceinline__ void tgi_attend_hide(const tgi_attend_args &p,
                               half, scores[b]);
 }
 
-/* Finds the largest score of each row, the references of its weights, and the factors that put
- * right what was summed before. The reference is the largest score, scaled. So the largest weight
- * is 1, which rounds to itself: a reference below would give it a rounding error that its sum
- * lacks, and a V of ones would show it. */
+/* Finds the largest score of each row, the references of its weights, and the factors that rescale
+ * the earlier sums. The reference is the largest score, scaled. The largest weight is then 1, which
+ * is exact. With a smaller reference its rounding error would be missing in the sum of weights, and
+ * a V of ones would show it. */
 template <int Head, int Keys, int Blocks>
 static __device__ __forceinline__ void
 tgi_attend_find_largest(float scale, const float (&scores)[Blocks][Keys / 8][4],
@@ -199,7 +201,7 @@ tgi_attend_find_largest(float scale, const float (&scores)[Blocks][Keys / 8][4],
     TGI_FOR_UNROLLED(half, 2)
     {
         const float before = state.largest[b][half];
-        float most[4] = {before, before, before, before}; /* four chains do not wait for results */
+        float most[4] = {before, before, before, before}; /* four chains hide the latency */
         TGI_FOR_UNROLLED(j, Keys / 8)
         most[j % 4] = fmaxf(most[j % 4], fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
         float largest = fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
@@ -235,9 +237,9 @@ tgi_attend_weigh(float scale, float (&scores)[Blocks][Keys / 8][4],
     }
 }
 
-/* Turns word `at` of the scores of 16 keys, of 4 Blocks, into weights of the type, and adds these
- * to the sum of weights. Two matrices of weights side by side are one operand of the product with
- * V. */
+/* Turns word `at` (0 .. 4 Blocks - 1) of the scores of 16 keys into weights of the type, and adds
+ * the weights to their sum. Two matrices of weights side by side are one operand of the product
+ * with V. */
 template <tg_type Type, int Head, int Keys, int Blocks>
 static __device__ __forceinline__ void
 tgi_attend_weigh_word(float scale, int keys, int at, const float (&scores)[Blocks][Keys / 8][4],
@@ -263,7 +265,7 @@ static __device__ __forceinline__ int tgi_attend_has_grown(const float (&factors
     return __any_sync(~0u, has_grown);
 }
 
-/* Scales what was summed before. */
+/* Rescales the earlier sums. */
 template <int Head, int Blocks>
 static __device__ __forceinline__ void tgi_attend_rescale(const float (&factors)[Blocks][2],
                                                           tgi_attend_state<Head, Blocks> &state)

@@ -1,13 +1,13 @@
 /*
- * Stores of attention: rows of D from the registers of a warp, and the parts of rows whose keys
- * went to several blocks, which a second kernel merges.
+ * Stores the results of attention: rows of D from the registers of a warp, or parts of rows whose
+ * keys several blocks share. A second kernel merges the parts.
  */
 #ifndef TGI_ATTEND_STORE_CUH
 #define TGI_ATTEND_STORE_CUH
 
 #include "kernels/attend/attend_scores.cuh"
 
-/* Returns where the sums of a row of a part lie. */
+/* Returns the address of the sums of a row of a part. */
 static __device__ __forceinline__ float *tgi_attend_find_part(const tgi_attend_args &p, int part,
                                                               int batch, int head, int query)
 {
@@ -56,7 +56,7 @@ static __device__ __forceinline__ void tgi_attend_exchange(uint32_t (&word)[4])
     }
 }
 
-/* Stores a row of a part: two sums of each eight are this lane's. */
+/* Stores a row of a part. The lane has two sums of each eight. */
 template <int Head>
 static __device__ __forceinline__ void tgi_attend_store_part(float *part, int v_size,
                                                              const float (&sums)[Head / 8][4],
@@ -134,8 +134,9 @@ tgi_attend_store_rows(const tgi_attend_args &p, const tgi_attend_place &place, f
     }
 }
 
-/* Stores the warp's rows, of D or of a part. Four lanes exchange their elements of D, so that each
- * has eight side by side; all of that comes before the branches on rows. */
+/* Stores the warp's rows of D or of a part. Four lanes exchange their elements of D, so that each
+ * has eight contiguous ones. The exchange precedes the branches on rows, since all lanes take
+ * part. */
 template <tg_type Type, int Head, int Blocks>
 static __device__ __forceinline__ void tgi_attend_store(const tgi_attend_args &p,
                                                         const tgi_attend_place &place, float scale,
@@ -166,7 +167,7 @@ static __device__ __forceinline__ void tgi_attend_store(const tgi_attend_args &p
     tgi_attend_store_rows<Head, Blocks>(p, place, scale, state, units);
 }
 
-/* Stores elements e .. e + 7 of a row of D: sums over the sum of weights. The row begins at `d`. */
+/* Stores elements e .. e + 7 of the row of D at `d`: the sums divided by the sum of weights. */
 template <tg_type Type>
 static __device__ __forceinline__ void tgi_attend_store_sums(const tgi_attend_args &p, int64_t d,
                                                              int e, const float (&sums)[8],
@@ -181,7 +182,7 @@ static __device__ __forceinline__ void tgi_attend_store_sums(const tgi_attend_ar
                           static_cast<int>(p.attention.v_head_size) - e, pair);
 }
 
-/* Returns where the parts of row `at` of D begin, or NULL if the batch entry has no such row. */
+/* Returns the address of the parts of row `at` of D, or NULL if the batch entry has no such row. */
 static __device__ __forceinline__ const float *
 tgi_attend_find_merged(const tgi_attend_args &p, unsigned at, int &entry, int &head, int &row)
 {
@@ -205,9 +206,9 @@ tgi_attend_find_merged(const tgi_attend_args &p, unsigned at, int &entry, int &h
     return parts;
 }
 
-/* Adds parts of a row of D from `first` on, one in `step`, to the state of a warp: the largest
- * score, the sum of weights, and every 32nd sum from the lane's number on. Parts of a round are
- * read together: a warp waits once for them. */
+/* Adds the parts first, first + step, ... of a row of D to the state of a warp: the largest score,
+ * the sum of weights, and every 32nd sum from the lane's number on. Parts of a round are read
+ * together, so that the warp waits for them once. */
 static __device__ __forceinline__ void tgi_attend_add_parts(const tgi_attend_args &p,
                                                             const float *parts, int first, int step,
                                                             float (&end)[2],
@@ -246,9 +247,9 @@ static __device__ __forceinline__ void tgi_attend_add_parts(const tgi_attend_arg
     }
 }
 
-/* Adds the parts of rows of D, of as many as tgi_attend_count_merged says a block. The warps that
- * share a row take its parts in turn, and the first of them adds their states in their order. There
- * a lane has eight elements side by side. */
+/* Adds the parts of tgi_attend_count_merged rows of D in a block. Warps that share a row take its
+ * parts in turn, and the first of them adds their states in order. In these states a lane has eight
+ * contiguous elements. */
 template <tg_type Type>
 static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p)
 {

@@ -1,7 +1,8 @@
 /*
- * Tiles of attention in shared memory: rows of Q, K or V, 16-bit elements, in panels of 64 columns.
- * A panel has all rows, of 128 bytes; the unit of 16 bytes at column 8 c of row r is in place
- * c ^ r % 8 of its row, so that ldmatrix meets no bank twice. It is the 128-byte swizzle of wgmma.
+ * Declares tiles of attention in shared memory. They have rows of Q, K or V, 16-bit elements, in
+ * panels of 64 columns. A panel has all rows, of 128 bytes each. The unit of 16 bytes at column 8 c
+ * of row r lies at place c ^ r % 8 of its row, so that ldmatrix has no bank conflicts. This is the
+ * 128-byte swizzle of wgmma.
  */
 #ifndef TGI_ATTEND_TILE_CUH
 #define TGI_ATTEND_TILE_CUH
@@ -14,13 +15,13 @@
 #define TGI_ATTEND_NO_ROW INT64_MIN
 #define TGI_FOR_UNROLLED(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
 
-/* The place of a block: queries of one batch entry, of one head or of all that share a head of K
- * and V, and the keys that some of them see. Row r is query r % queries of head
+/* The place of a block has queries of one batch entry, of one head or of all heads that share a
+ * head of K and V, and the keys that some of them see. Row r is query r % queries of head
  * first_head + r / queries. */
 struct tgi_attend_place {
     int batch, first_head, kv_head, part;
     int first, row_count;         /* the block's first row, and the rows of its heads */
-    int queries, keys;            /* the batch entry has these */
+    int queries, keys;            /* numbers of the batch entry */
     int query_entry, first_query; /* entry of Q, and the row there of query 0 */
     int key_entry, first_key;
     int begin, end;        /* keys that the block reads */
@@ -34,7 +35,7 @@ static __device__ __forceinline__ int64_t tgi_attend_offset(const tg_heads &head
     return entry * heads.batch_stride + head * heads.head_stride + row * heads.row_stride;
 }
 
-/* Returns the address of the unit of a tile of `Rows` rows that holds column 8 `unit` of a row. */
+/* Returns the address of the unit at column 8 `unit` of a row, in a tile of `Rows` rows. */
 template <int Rows>
 static __device__ __forceinline__ uint32_t tgi_attend_find_unit(uint32_t tile, unsigned row,
                                                                 unsigned unit)
@@ -42,10 +43,11 @@ static __device__ __forceinline__ uint32_t tgi_attend_find_unit(uint32_t tile, u
     return tile + (unit / 8 * Rows + row) * 128 + ((unit ^ row) & 7) * 16;
 }
 
-/* A lane reads matrices of a tile from its row and its unit there on. Steps of 8 rows and of two
- * units are offsets in the instruction, or one exclusive or. */
+/* A line has the addresses from which a lane reads the matrices of a tile, beginning at its own row
+ * and unit. Steps of 8 rows and of two units are offsets in the instruction, or one exclusive
+ * or. */
 struct tgi_attend_line {
-    uint32_t at[4]; /* for units 0, 2, 4 and 6 further in a row of a panel */
+    uint32_t at[4]; /* addresses 0, 2, 4 and 6 units further in a row */
 
     __device__ __forceinline__ tgi_attend_line(uint32_t tile, unsigned row, unsigned unit)
     {
@@ -53,22 +55,24 @@ struct tgi_attend_line {
         at[i] = tgi_attend_find_unit<0>(tile, row, unit) ^ 32 * i;
     }
 
-    /* Returns the address `row` rows and `unit` units further, multiples of 8 and of 2. */
+    /* Returns the address `row` rows and `unit` units further. `row` is a multiple of 8, and `unit`
+     * is even. */
     template <int Rows> __device__ __forceinline__ uint32_t find(int row, int unit) const
     {
         return at[unit / 2 % 4] + (unit / 8 * Rows + row) * 128;
     }
 };
 
-/* Returns the thread's number among those that copy: all of the block or its last warpgroup. */
+/* Returns the thread's number among the threads that copy, which are the whole block or its last
+ * warpgroup. */
 template <int Copiers> static __device__ __forceinline__ int tgi_find_copier(void)
 {
-    /* Unsigned, divisions are shifts. */
+    /* Divisions of unsigned numbers are shifts. */
     return static_cast<int>(static_cast<unsigned>(tgi_reread_thread()) % Copiers);
 }
 
-/* Copies `Rows` rows of `size` elements in the background, with zeros after them. find(row) returns
- * where a row begins, or TGI_ATTEND_NO_ROW for a row of zeros. */
+/* Copies `Rows` rows of `size` elements in the background, with zeros behind them. find(row)
+ * returns the address of a row, or TGI_ATTEND_NO_ROW for a row of zeros. */
 template <int Head, int Rows, int Copiers, typename Find>
 static __device__ __forceinline__ void tgi_attend_copy(uint32_t tile, const tg_heads &heads,
                                                        int size, int has_units, Find find)
@@ -92,7 +96,8 @@ static __device__ __forceinline__ void tgi_attend_copy(uint32_t tile, const tg_h
     }
 }
 
-/* Returns where the keys of the block's batch entry and head begin, in pages: in each page. */
+/* Returns the offset of the first key of the block's batch entry and head. With pages, it is the
+ * offset within each page. */
 static __device__ __forceinline__ int64_t tgi_attend_find_first(const tgi_attend_args &p,
                                                                 const tgi_attend_place &place,
                                                                 const tg_heads &heads)
@@ -102,7 +107,7 @@ static __device__ __forceinline__ int64_t tgi_attend_find_first(const tgi_attend
                              is_paged ? 0 : place.first_key);
 }
 
-/* Returns where a key's row of K or V begins. */
+/* Returns the offset of a key's row of K or V. */
 static __device__ __forceinline__ int64_t tgi_attend_find_key(const tgi_attend_args &p,
                                                               const tgi_attend_place &place,
                                                               const tg_heads &heads, int key)
@@ -131,7 +136,8 @@ static __device__ __forceinline__ int tgi_attend_hides(const tgi_attend_place &p
     return key_0 < place.all_low || min(key_0 + Keys, place.filled) > place.all_high;
 }
 
-/* Copies `Rows` rows of K or V from `key` on, which lie a row's stride apart, 16 bytes at once. */
+/* Copies `Rows` rows of K or V from `key` on by accesses of 16 bytes. The rows are the row stride
+ * apart. */
 template <class Products, int Rows>
 static __device__ __forceinline__ void
 tgi_attend_copy_run(const tgi_attend_args &p, const tgi_attend_place &place, const tg_heads &heads,
@@ -148,7 +154,7 @@ tgi_attend_copy_run(const tgi_attend_args &p, const tgi_attend_place &place, con
                              (bytes > 0 ? 8 * unit : 0);
 #pragma unroll 8
     for (int i = 0; i < Rows / PASS; i++) {
-        /* Eight rows on, a unit has the same place in its row. */
+        /* Eight rows further, a unit has the same place in its row. */
         if constexpr (PASS % 8 == 0)
             tgi_copy_async<16>(target + i * PASS * 128, source, bytes);
         else
@@ -158,9 +164,9 @@ tgi_attend_copy_run(const tgi_attend_args &p, const tgi_attend_place &place, con
     }
 }
 
-/* Tiles of K and V that are copied in pieces between products, if rows lie a row's stride apart
- * and consist of whole units of 16 bytes. A thread has the same unit of every PASS-th row. Units
- * after the rows' ends stay as they were. */
+/* The feed copies tiles of K and V in pieces between products, if rows lie a row stride apart and
+ * consist of whole units of 16 bytes. A thread has the same unit of every PASS-th row. Units behind
+ * the rows' ends keep their contents. */
 template <class Products> struct tgi_attend_feed {
     enum { UNITS = Products::head / 8, PASS = Products::copiers / UNITS };
     enum { PIECES = Products::keys / PASS, PARTS = Products::head / 16 * Products::keys / 16 };
@@ -171,7 +177,7 @@ template <class Products> struct tgi_attend_feed {
     const uint16_t *source;
     int64_t pass;
     uint32_t tile, target;
-    int is_on, has_unit; /* 1: the tile is copied in pieces, and this thread has some */
+    int is_on, has_unit; /* 1: the tile is copied in pieces; 1: this thread has some */
 
     __device__ __forceinline__ tgi_attend_feed(const tgi_attend_args &p,
                                                const tgi_attend_place &place)
@@ -183,8 +189,8 @@ template <class Products> struct tgi_attend_feed {
             const tg_heads &heads = is_v ? p.attention.v : p.attention.k;
             const int size =
                 static_cast<int>(is_v ? p.attention.v_head_size : p.attention.head_size);
-            /* A shorter K would leave units of a V that lay in its place, and zeros of Q times
-             * their Inf are NaN. */
+            /* A K with shorter rows would leave units of the V that lay in its place. Zeros of Q
+             * times their Inf are NaN. */
             is_fit[is_v] = p.has_units[1 + is_v] && p.attention.page_rows == 0 && size % 8 == 0 &&
                            (is_v || size >= p.attention.v_head_size);
             first[is_v] = static_cast<const uint16_t *>(heads.data) +
@@ -195,8 +201,8 @@ template <class Products> struct tgi_attend_feed {
         }
     }
 
-    /* Begins with the step from key_0 on of K or V, if all of it is there and `is_allowed`. Splits
-     * copy without pieces, which is less code. */
+    /* Begins to copy the step of K or V from key_0 on in pieces, if the whole step exists and
+     * `is_allowed` is 1. Warps that share out keys copy without pieces, which is less code. */
     __device__ __forceinline__ void start(const tgi_attend_args &p, const tgi_attend_place &place,
                                           int is_v, int key_0, uint32_t to, int is_allowed)
     {
@@ -227,7 +233,7 @@ template <class Products> struct tgi_attend_feed {
     }
 };
 
-/* Copies the rows of K or V (`is_v`) of the step from key_0 on, if the block reads any. */
+/* Copies the rows of K, or of V if is_v is 1, of the step from key_0 on, if the block reads any. */
 template <class Products>
 static __device__ __forceinline__ void tgi_attend_copy_keys(const tgi_attend_args &p,
                                                             const tgi_attend_place &place, int is_v,
@@ -239,8 +245,8 @@ static __device__ __forceinline__ void tgi_attend_copy_keys(const tgi_attend_arg
     if (key_0 < place.begin || key_0 >= place.end)
         return;
     if (p.has_units[1 + is_v] && p.has_runs && key_0 + KEYS <= place.keys) {
-        /* A warp alone copies its step by one text: it has few steps, and code that it reads once
-         * takes time. */
+        /* A warp that copies alone uses one piece of code for its whole step. It has few steps, and
+         * fetching code that runs once takes time. */
         if (Products::copiers == 32 && p.attention.page_rows == 0) {
             tgi_attend_copy_run<Products, KEYS>(p, place, heads, size, key_0, tile);
             return;
@@ -258,15 +264,15 @@ static __device__ __forceinline__ void tgi_attend_copy_keys(const tgi_attend_arg
         });
 }
 
-/* The tiles of a block, or of a warp that has its own: K and V of step after step, in the order of
- * their use, take turns at `Tiles` places. The place of the tile before is filled while a tile is
- * read. */
+/* The tiles of a block, or of a warp with tiles of its own. K and V of step after step, in the
+ * order of their use, take turns at `Tiles` places. While a tile is read, the place of the tile
+ * before is filled. */
 template <class Products, int Tiles> struct tgi_attend_tiles {
     enum { KEYS = Products::keys, BYTES = 2 * Products::head * KEYS };
     const tgi_attend_args &p;
     const tgi_attend_place &place;
     const uint32_t tiles;
-    uint32_t filled, tile; /* the places that are filled next and read now */
+    uint32_t filled, tile; /* the place that is filled next, and the one that is read */
     tgi_attend_feed<Products> feed;
 
     __device__ __forceinline__ tgi_attend_tiles(const tgi_attend_args &args,
@@ -296,8 +302,8 @@ template <class Products, int Tiles> struct tgi_attend_tiles {
         }
     }
 
-    /* Waits for tile i, and begins to copy the tile that takes the place of the one before. The
-     * first time at a place zeros come after the rows' ends. */
+    /* Waits for tile i, and begins to copy the next tile to the place of the tile before. The first
+     * copy to a place writes zeros behind the rows' ends. */
     __device__ __forceinline__ void start(int i)
     {
         const int copied = i + Tiles - 1;

@@ -5,9 +5,9 @@
 #include "kernels/attend/attend_tile.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 
-/* Reads units of eight elements. find(i, e, count) returns where the row of unit i begins, its
- * first element, and how many elements there are from it on; zeros stand for the others. `is_whole`
- * is 1 if units are whole or absent and lie at multiples of 16 bytes. */
+/* Reads units of eight elements. find(i, e, count) returns the address of the row of unit i, and
+ * sets the unit's first element and the number of elements from there on; the others are read as
+ * zeros. `is_whole` is 1 if units are whole or absent and lie at multiples of 16 bytes. */
 template <int Count, typename Find>
 static __device__ __forceinline__ void tgi_attend_read_units(const tg_heads &heads, int is_whole,
                                                              uint32_t (&unit)[Count][4], Find find)
@@ -28,7 +28,7 @@ static __device__ __forceinline__ void tgi_attend_read_units(const tg_heads &hea
         }
         return;
     }
-    /* Registers have no index: units change places in a ring. */
+    /* Registers take no computed index, so units rotate through them. */
 #pragma unroll 1
     for (int i = 0; i < Count; i++) {
         uint64_t words[2] = {0, 0};
@@ -48,7 +48,7 @@ static __device__ __forceinline__ void tgi_attend_read_units(const tg_heads &hea
     }
 }
 
-/* Keeps the lane's units in shared memory from `kept` on, 16 bytes of each lane side by side. */
+/* Writes the lane's units to shared memory from `kept` on, 16 bytes of each lane side by side. */
 template <int Count>
 static __device__ __forceinline__ void tgi_attend_keep_units(const uint32_t (&unit)[Count][4],
                                                              uint32_t kept)

@@ -1,6 +1,7 @@
 /*
- * Wild elements of V, Inf and NaN, of keys that a query may not see: a weight of zero would not
- * remove them. Zeros stand for them, and they are added key by key for the rows that see them.
+ * Handles wild elements of V, which are Inf and NaN, of keys that a query may not see. A weight of
+ * zero would not remove them. Zeros replace them, and they are added key by key for the rows that
+ * see them.
  */
 #ifndef TGI_ATTEND_WILD_CUH
 #define TGI_ATTEND_WILD_CUH
@@ -20,7 +21,7 @@ static __device__ __forceinline__ void tgi_attend_decode(uint32_t pair, float (&
 template <tg_type Type>
 static __device__ __forceinline__ int tgi_attend_is_wild(const uint32_t (&words)[4])
 {
-    const uint32_t rest = Type == TG_TYPE_BF16 ? 0x80u : 0x400u; /* added, it sets the sign */
+    const uint32_t rest = Type == TG_TYPE_BF16 ? 0x80u : 0x400u; /* Inf + rest sets the sign */
     uint32_t signs = 0;
     TGI_FOR_UNROLLED(j, 4)
     signs |= (words[j] & 0x7fff7fffu) + (rest << 16 | rest);
@@ -37,8 +38,8 @@ static __device__ __forceinline__ void tgi_attend_tame_unit(uint32_t (&words)[4]
                ((words[j] >> 16 & most) == most ? 0 : words[j] & 0xffff0000u);
 }
 
-/* Tames the share of a tile that thread `thread` of `Threads` has, and returns 1 if there were wild
- * elements: a weight of zero would not remove those of a hidden key. */
+/* Replaces wild elements by zeros in the share of a tile that thread `thread` of `Threads` has.
+ * Returns 1 if there were any. */
 template <class Products, int Threads>
 static __device__ __forceinline__ int tgi_attend_tame(uint32_t tile, int thread)
 {
@@ -58,7 +59,7 @@ static __device__ __forceinline__ int tgi_attend_tame(uint32_t tile, int thread)
     return is_wild;
 }
 
-/* Returns element e of a key's row of V that begins at `at`, if it is wild, else zero. */
+/* Returns element e of the row of V at `at` if it is wild, else zero. */
 template <tg_type Type>
 static __device__ __forceinline__ float tgi_attend_read_wild(const tgi_attend_args &p, int64_t at,
                                                              int e)
@@ -71,7 +72,7 @@ static __device__ __forceinline__ float tgi_attend_read_wild(const tgi_attend_ar
     return fabsf(value[0]) < INFINITY ? 0.0f : value[0];
 }
 
-/* Returns 1 to all lanes of a warp if a row of V that begins at `at` has a wild element. */
+/* Returns 1 to all lanes of a warp if the row of V at `at` has a wild element. */
 template <tg_type Type, int Head>
 static __device__ __forceinline__ int tgi_attend_has_wild(const tgi_attend_args &p, int64_t at)
 {
@@ -95,7 +96,8 @@ tgi_attend_find_weight(const tgi_attend_args &p, const tgi_attend_place &place, 
             tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
         uint32_t pair = 0;
         float weight[2];
-        /* Opaque words stay in registers: without, the compiler indexes local memory. */
+        /* Opaque words stay in registers. Otherwise the compiler would keep them in local memory
+         * and index it. */
         TGI_FOR_UNROLLED(j, Keys / 8)
         {
             const uint32_t word = tgi_make_opaque(weights[b][j / 2][j % 2 * 2 + half]);
@@ -108,8 +110,8 @@ tgi_attend_find_weight(const tgi_attend_args &p, const tgi_attend_place &place, 
     }
 }
 
-/* Adds weights times the wild elements of V that tgi_attend_tame took from the step from key_0 on,
- * key by key, for the keys that each row sees. Sums change places in a ring as scores do in
+/* Adds weights times the wild elements of V that tgi_attend_tame replaced in the step from key_0
+ * on, key by key, for the keys that each row sees. Sums rotate through registers as scores do in
  * tgi_attend_finish. */
 template <tg_type Type, int Keys, int Head, int Blocks>
 static __device__ __forceinline__ void
@@ -175,7 +177,8 @@ tgi_attend_sum_wild(const tgi_attend_args &p, const tgi_attend_place &place,
     return sum;
 }
 
-/* Puts right eight elements of D from e on whose columns of V have wild elements. */
+/* Replaces each of eight elements of D, from e on, whose column of V has wild elements, by the
+ * weighted sum of these. */
 template <tg_type Type>
 static __device__ __forceinline__ void
 tgi_attend_put_right(const tgi_attend_args &p, const tgi_attend_place &place,

@@ -1,9 +1,9 @@
 /*
- * Family batch: products so small that a block forms several at once. The operands of a group of
- * entries are copied to shared memory as they lie, in whole units of 16 bytes whatever their
+ * Family batch forms products so small that a block forms several at once. The operands of a group
+ * of entries are copied to shared memory as they lie, in whole units of 16 bytes whatever their
  * alignment. A thread, or a warp with matrix instructions, then forms a tile of one product over
- * all of k. A D without gaps is staged in shared memory, as it will lie, and leaves in whole units
- * too.
+ * all of k. A D without gaps is staged in shared memory as it will lie, and is also stored in whole
+ * units.
  */
 #ifndef TGI_BATCH_CUH
 #define TGI_BATCH_CUH
@@ -16,12 +16,12 @@
 #include "kernels/ptx/predicated_store.cuh"
 #include "kernels/schedule/entry_groups.cuh"
 
-/* An access as a type, so that a function can be made for it. */
+/* A tag is an access as a type, so that a function can be compiled for it. */
 template <tgi_entry_access How> struct tgi_access_tag {
     static constexpr tgi_entry_access how = How;
 };
 
-/* Calls work(tag of `access`). Has_words = 0: there are no words. */
+/* Calls work(tag of `access`). If Has_words is 0, no operand is read by words. */
 template <int Has_words, class Work>
 static __device__ __forceinline__ void tgi_with_access(tgi_entry_access access, const Work &work)
 {
@@ -35,12 +35,13 @@ static __device__ __forceinline__ void tgi_with_access(tgi_entry_access access, 
         work(tgi_access_tag<TGI_ENTRY_ELEMENTS>{});
 }
 
-/* A group of entries in shared memory: where the first elements of its operands lie, in bytes. */
+/* A group of entries in shared memory, with the byte offsets of the first elements of its
+ * operands. */
 struct tgi_entry_group {
     int first, count, a, b;
     int row, rows; /* D's first row in this group, and D's rows in it */
     char *d;       /* D's element of entry `first` and that row */
-    int staged;    /* where it is staged, if args.d_place > 0 */
+    int staged;    /* byte offset where it is staged, if args.d_place > 0 */
 };
 
 /* Returns the offset of an address from a unit. */
@@ -58,7 +59,8 @@ static __device__ __forceinline__ uintptr_t tgi_find_entry(const void *data,
            static_cast<uintptr_t>(first * copy.batch_bytes + row * copy.row_bytes);
 }
 
-/* Issues the copy of `bytes` bytes, which lie as far from a unit in shared memory as in memory. */
+/* Issues the copy of `bytes` bytes, which have the same offset from a unit in shared and in global
+ * memory. */
 static __device__ __forceinline__ void tgi_copy_run(char *stage, uintptr_t origin, int bytes)
 {
     const int unit_bytes = TGI_BATCH_UNIT_BYTES, first = threadIdx.x * unit_bytes;
@@ -78,8 +80,8 @@ static __device__ __forceinline__ void tgi_copy_run(char *stage, uintptr_t origi
         tgi_copy_async<16>(place, source, left);
 }
 
-/* Issues the copy of `lines` lines of `line_length` bytes, from entry to entry. IsWhole = 1: they
- * are whole aligned units. */
+/* Issues the copy of `lines` lines of `line_length` bytes, which continue from entry to entry. If
+ * IsWhole is 1, they are whole aligned units. */
 template <int IsWhole>
 static __device__ __forceinline__ void tgi_copy_lines(char *stage, uintptr_t origin,
                                                       const tgi_entry_copy &copy, int lines,
@@ -125,7 +127,7 @@ static __device__ __forceinline__ void tgi_copy_lines(char *stage, uintptr_t ori
     }
 }
 
-/* Issues the copy of an operand's entries from `first` on to `stage`. Of each entry the rows from
+/* Issues the copy of an operand's entries from `first` on to `stage`. In each entry the rows from
  * `row` on are copied, `missing` fewer than a part has. A part has one entry. */
 static __device__ __forceinline__ void tgi_copy_entries(char *stage, const void *data,
                                                         const tgi_entry_copy &copy, int first,
@@ -142,7 +144,7 @@ static __device__ __forceinline__ void tgi_copy_entries(char *stage, const void 
         tgi_copy_lines<0>(stage, origin, copy, lines, line_length);
 }
 
-/* Stores `bytes` bytes that lie in shared memory as far from a unit as they will in D. */
+/* Stores `bytes` bytes, which have the same offset from a unit in shared memory and in D. */
 static __device__ __forceinline__ void tgi_store_run(char *d, const char *shared, int bytes)
 {
     const int unit_bytes = TGI_BATCH_UNIT_BYTES, thread = threadIdx.x;

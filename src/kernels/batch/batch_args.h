@@ -1,6 +1,6 @@
 /*
- * The argument of the kernels of family batch: the problem, and how entries of A and B lie in
- * shared memory. The host (C11) fills it.
+ * Declares the argument of the kernels of family batch: the problem, and how entries of A and B lie
+ * in shared memory. The host (C11) fills it.
  */
 #ifndef TGI_BATCH_ARGS_H
 #define TGI_BATCH_ARGS_H
@@ -10,7 +10,7 @@
 
 #define TGI_BATCH_UNIT_BYTES 16
 
-/* The way in which a kernel reads an operand. */
+/* An entry access is the way in which a kernel reads an operand from shared memory. */
 typedef enum tgi_entry_access {
     TGI_ENTRY_ELEMENTS,
     TGI_ENTRY_WORDS, /* 16-bit elements k and k + 1, for even k */
@@ -18,7 +18,7 @@ typedef enum tgi_entry_access {
     TGI_ENTRY_ACROSS /* 16 bytes across k, of neighbouring rows of A or columns of B */
 } tgi_entry_access;
 
-/* Distances in bytes, in memory and in shared memory. */
+/* A step has distances in bytes, in global and in shared memory. */
 typedef struct tgi_entry_step {
     int64_t source;
     int32_t place;
@@ -40,9 +40,9 @@ typedef struct tgi_entry_copy {
     tgi_divisor units;    /* units that hold a line, wherever it begins */
     tgi_entry_access access;
     int32_t is_whole; /* 1: lines are whole aligned units */
-    /* A thread goes on by as many units as a block has threads: step_lines lines and step_units
-     * units, which lie `step` further. `line_end` and `entry_end` lead on from the last unit of a
-     * line and the last line of an entry. */
+    /* A thread advances by as many units as a block has threads: step_lines lines and step_units
+     * units, which lie `step` further. `line_end` and `entry_end` lead from the last unit of a line
+     * and from the last line of an entry to the next one. */
     int32_t step_lines, step_units;
     tgi_entry_step step, line_end, entry_end;
 } tgi_entry_copy;
@@ -50,17 +50,17 @@ typedef struct tgi_entry_copy {
 typedef struct tgi_batch_args {
     tgi_gemm_args gemm;
     tgi_entry_copy a, b;
-    /* The kernel's tiles of a part, and those side by side. A part is an entry's D, or some of its
-     * tile rows. */
+    /* The numbers of tiles of a part, and of tiles side by side. A part is an entry's D, or some of
+     * its tile rows. */
     tgi_divisor part_tiles, tile_cols;
     tgi_divisor parts; /* units of an entry */
     int32_t part_tile_rows;
     int32_t group_entries, stage_count; /* entries of a stage, and the stages of a block */
     int32_t b_place, stage_bytes;       /* bytes from a stage to its B, and to the next stage */
-    int32_t d_place;                    /* where a group's D is staged, in bytes; 0 if it is not */
-    int32_t shared_bytes;               /* bytes that a block takes */
+    int32_t d_place;                    /* byte offset where a group's D is staged; 0: it is not */
+    int32_t shared_bytes;               /* bytes of shared memory of a block */
     int32_t starts_next; /* 1: the next kernel may start once all blocks have asked for entries */
-    int32_t are_d_pairs; /* 1: rows of D are whole pairs of neighbours that lie as one vector */
+    int32_t are_d_pairs; /* 1: rows of D consist of aligned pairs of elements */
     int64_t group_count;
 } tgi_batch_args;
 

@@ -1,12 +1,13 @@
 /*
- * The epilogue of family batch on a tile of sums in registers. Each bias is read once a tile.
+ * Applies the epilogue of family batch to a tile of sums in registers. Each bias is read once a
+ * tile.
  */
 #ifndef TGI_BATCH_FINISH_CUH
 #define TGI_BATCH_FINISH_CUH
 
 #include "kernels/epilogue/element_epilogue.cuh"
 
-/* Reads elements first + at[i] * step of C or of the bias of sums of type T. D's type is asked for
+/* Reads elements first + at[i] * step of C or of the bias of sums of type T. D's type is tested
  * once, so that all loads are issued before a value is decoded. */
 template <typename T, int Count>
 static __device__ __forceinline__ void tgi_read_terms(const tgi_problem &problem, const void *data,

@@ -1,5 +1,5 @@
 /*
- * Family batch on FP32: a thread forms a tile of a product by multiply-adds.
+ * Family batch on FP32. A thread forms a tile of a product by multiply-adds.
  */
 #ifndef TGI_BATCH_FMA_CUH
 #define TGI_BATCH_FMA_CUH
@@ -7,14 +7,13 @@
 #include "kernels/batch/batch.cuh"
 #include "kernels/batch/batch_finish.cuh"
 
-/* A number of k as a type. */
+/* A tag is a number of k as a type. */
 template <int Count> struct tgi_width_tag {
     static constexpr int value = Count;
 };
 
-/* A thread's tile is Rows x Cols. Its rows and columns
- * are those of its neighbours apart, or vectors of them, so that a warp reads and stores
- * neighbouring elements. */
+/* A thread's tile has Rows x Cols elements. Its rows and columns, or vectors of them, alternate
+ * with those of its neighbours, so that a warp reads and stores neighbouring elements. */
 template <typename T, int Rows, int Cols> struct tgi_batch_fma {
     static constexpr int width = tgi_vector<T>::count, tile_rows = Rows;
     static constexpr int can_have_two_stages = 0;
@@ -24,10 +23,10 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
         return sizeof(T);
     }
 
-    /* Count rows of A or columns of B of a thread: entry i of group g lies at first + i / vector *
-     * step + i % vector, where a vector has 1 element or `width`. */
+    /* The lines of a thread are Count rows of A or columns of B. Entry i of group g lies at first +
+     * i / vector * step + i % vector, where a vector has 1 element or `width`. */
     template <int Count> struct lines {
-        int start, across_bytes, k_bytes; /* where line 0 lies in shared memory */
+        int start, across_bytes, k_bytes; /* offset of line 0, and distances, in bytes */
         int first, step, limit;
         tgi_entry_access access;
 
@@ -48,8 +47,8 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
                                               : first + i * step;
         }
 
-        /* Finds the offsets of the lines at k = 0, one for each vector across k. Past the last line
-         * the unit that holds it is read. */
+        /* Finds the offsets of the lines at k = 0, one for each vector across k. Lines past the
+         * last one read the unit that holds the last one. */
         template <tgi_entry_access How>
         __device__ __forceinline__ void find_places(int (&at)[Count]) const
         {
@@ -61,7 +60,7 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
                                             : min(first + i * step, limit));
         }
 
-        /* Reads Width of k of each line, the first of which lies at `from` for an offset of 0. */
+        /* Reads Width values of k of each line. The first lies at `from` for an offset of 0. */
         template <tgi_entry_access How, int Width>
         static __device__ __forceinline__ void read(const char *from, const int (&at)[Count],
                                                     int k_bytes, T (&value)[Count][Width])
@@ -130,8 +129,8 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
             add(tgi_width_tag<1>{});
     }
 
-    /* Stores a tile of sums to D, whose first element is `d` and whose rows and columns lie so many
-     * elements apart. With vectors, a row of D has whole ones. */
+    /* Stores a tile of sums to D from `d` on. The strides of D's rows and columns are in elements.
+     * With vectors, a row of D has whole ones. */
     template <typename Stride>
     static __device__ __forceinline__ void
     store(T *d, Stride row_stride, Stride col_stride, int has_vectors, const lines<Rows> &rows,

@@ -1,6 +1,6 @@
 /*
- * Family batch on BF16, FP16 and FP64: a warp forms a tile of 16 x 16 of a product by matrix
- * instructions. Its fragments are read from entries that lie in shared memory as they lay in
+ * Family batch on BF16, FP16 and FP64. A warp forms a tile of 16 x 16 of a product by matrix
+ * instructions. Its fragments are read from entries that lie in shared memory as they do in global
  * memory.
  */
 #ifndef TGI_BATCH_MMA_CUH
@@ -10,8 +10,8 @@
 #include "kernels/batch/batch_finish.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 
-/* A lane reads lines, rows of A or columns of B: line `own` of a tile, or the operand's last one,
- * from an offset on. */
+/* The line of a lane is a row of A or a column of B: line `own` of a tile or, past the end, the
+ * operand's last one, from an offset on. */
 struct tgi_lane_lines {
     int own, limit, pitch, offset;
 
@@ -22,9 +22,9 @@ struct tgi_lane_lines {
     }
 };
 
-/* A lane's part of 16 rows of A or columns of B, "lines", as instructions on 16 bits take them: of
- * lines g and g + 8 at 8 of k, and of both at the next 8. B's second and third words are the other
- * way round, so that the two of a column are neighbouring registers. */
+/* A lane's part of 16 lines, rows of A or columns of B, as instructions on 16 bits take it: lines g
+ * and g + 8 at 8 of k, then both at the next 8. B's second and third words are swapped, so that the
+ * two words of a column are in neighbouring registers. */
 template <int IsB> struct tgi_entry_words {
     static constexpr int step = 16; /* k of an instruction */
 
@@ -70,7 +70,7 @@ template <int IsB> struct tgi_entry_words {
     {
     }
 
-    /* Reads 16 of k, the first of which lies at `from` for an offset of 0. */
+    /* Reads 16 values of k, the first of which lies at `from` for an offset of 0. */
     template <tgi_entry_access How> __device__ __forceinline__ void read(const char *from)
     {
         if constexpr (How == TGI_ENTRY_ALONG) {
@@ -101,7 +101,7 @@ template <int IsB> struct tgi_entry_words {
         }
     }
 
-    /* Reads the last k_left < 16 of k, and zeros after them. */
+    /* Reads the last k_left < 16 values of k, with zeros after them. */
     __device__ __forceinline__ void read_last(const char *from, int k_left)
     {
         const int own = threadIdx.x % 4 * 2;
@@ -127,7 +127,7 @@ template <int IsB> struct tgi_entry_words {
     }
 };
 
-/* A lane has the same lines as the instruction on FP64 takes them. */
+/* In FP64 a lane has the lines that the instruction takes, g and g + 8. */
 template <int> struct tgi_entry_doubles {
     static constexpr int step = 4;
 
@@ -238,8 +238,8 @@ template <tg_type Type> struct tgi_batch_mma {
         }
     }
 
-    /* Stores a lane's numbers of rows 0 and 8 and columns 0, 1, 8 and 9 from d on, as far as so
-     * many rows and columns are D's. */
+    /* Stores a lane's numbers of rows 0 and 8 and columns 0, 1, 8 and 9 from d on. Only `rows` rows
+     * and `cols` columns from there on lie in D. */
     template <typename T>
     static __device__ __forceinline__ void store_elements(T *d, const tgi_layout &layout, int rows,
                                                           int cols, int are_pairs,

@@ -1,19 +1,19 @@
-/* Lines in shared memory as they lie in global memory, from the unit of 16 bytes that holds the
- * first wanted element. */
+/* Copies lines to shared memory as they lie in global memory, from the unit of 16 bytes that holds
+ * the first wanted element. */
 #ifndef TGI_LINE_COPY_CUH
 #define TGI_LINE_COPY_CUH
 
 #include "kernels/copy/tile_copy.cuh"
 
-/* Lines in global memory: element (line, elem) lies at data + line * line_stride + elem *
- * elem_stride. What lies past line_count lines or elem_count elements, which may be more than are
- * wanted, reads as zero. */
+/* A line source describes lines in global memory. Element (line, elem) lies at data + line *
+ * line_stride + elem * elem_stride. Elements past line_count lines or elem_count elements, which
+ * may exceed the wanted ones, read as zero. */
 template <typename T> struct tgi_line_source {
     const T *data;
     int64_t line_stride, elem_stride;
     int line_count, elem_count;
 
-    /* Returns how many elements of the first line's first unit are before its first element. */
+    /* Returns the number of elements in front of the first line's first element in its unit. */
     __device__ __forceinline__ int find_shift(void) const
     {
         const int bytes = static_cast<int>(reinterpret_cast<uintptr_t>(data) % 16);
@@ -29,7 +29,7 @@ template <typename T, int Lines, int Units> struct tgi_lines {
 
     alignas(1024) T elem[Lines * Units * width];
 
-    /* Returns where a unit lies, in elements. */
+    /* Returns the place of a unit in elements. */
     static __device__ __forceinline__ int find_place(int line, int unit)
     {
         return (unit / 8 * Lines * 8 + line * 8 + ((unit ^ line) & 7)) * width;
@@ -40,8 +40,8 @@ template <typename T, int Lines, int Units> struct tgi_lines {
         return tgi_shared_address(elem + find_place(line, unit));
     }
 
-    /* Copies Count lines from first_line on, which all have the same offset from a unit.
-     * IsWhole = 1: all that is copied exists. */
+    /* Copies Count lines from first_line on, which all have the same offset from a unit. If IsWhole
+     * is 1, all copied elements exist. */
     template <int IsWhole, int Count>
     __device__ __forceinline__ void copy_units(const tgi_line_source<T> &source, int first_line)
     {
@@ -63,8 +63,8 @@ template <typename T, int Lines, int Units> struct tgi_lines {
         }
     }
 
-    /* Copies all lines element by element through registers, neighbouring lanes along the shorter
-     * stride. */
+    /* Copies all lines element by element through registers. Neighbouring lanes lie along the
+     * shorter stride. */
     __device__ __forceinline__ void copy_elements(const tgi_line_source<T> &source)
     {
         const int elems = Units * width;

@@ -1,8 +1,8 @@
 /*
- * LOAD of family simt: brings a block's panel of one operand from global to shared memory by
- * cp.async, Depth values of k at a time. "Lines" are rows of A or columns of B. Whatever the
- * operand's layout, shared memory holds [k][line], so that a thread reads four lines of one k in 16
- * bytes. A copy of 4 bytes can put its element anywhere, which transposes on the way.
+ * Copies a block's panel of one operand from global to shared memory by cp.async, Depth values of
+ * k at a time, for family simt. "Lines" are rows of A or columns of B. Whatever the operand's
+ * layout, shared memory holds [k][line], so that a thread reads four lines of one k in 16 bytes. A
+ * copy of 4 bytes can place its element anywhere, and so transposes on the way.
  */
 #ifndef TGI_SIMT_COPY_CUH
 #define TGI_SIMT_COPY_CUH
@@ -11,15 +11,16 @@
 #include "kernels/ptx/async_copy.cuh"
 #include "kernels/ptx/opaque.cuh"
 
-/* The ways in which the copies of an operand run: across its lines by 16, 8 or 4 bytes (vector,
- * pair, single), or along k by 4. The letters are those of the kernels' names. */
+/* The copies of an operand run across its lines by 16, 8 or 4 bytes (vector, pair, single), or
+ * along k by 4. The letters are those of the kernels' names. */
 enum { TGI_COPY_v, TGI_COPY_p, TGI_COPY_s, TGI_COPY_k };
 
 /* Elements of k that a warp copies of one line along k: whole sectors of 32 bytes. */
 #define TGI_COPY_RUN 8
 
-/* The threads of a block as they copy a stage across its lines: row_threads of them along one k, a
- * power of two, so that some are idle where Lines is none; `turns` of these along one k. */
+/* The threads of a block copy a stage across its lines: row_threads of them along one k, and
+ * `turns` copies of each along one k. row_threads is a power of two, so that some threads are idle
+ * if the copies of a line are no power of two. */
 template <int Lines, int Depth, int Threads, int Mode> struct tgi_copy_shape {
     static constexpr int elems = Mode == TGI_COPY_v ? 4 : Mode == TGI_COPY_p ? 2 : 1;
     static constexpr int wanted = Lines / elems;
@@ -37,11 +38,11 @@ template <int Lines, int Depth, int Threads, int Mode> struct tgi_copy_shape {
     static_assert(Depth * turns * row_threads % Threads == 0, "equal copies");
 };
 
-/* Words from one k to the next in shared memory. 16-byte reads stay aligned, and the 8 k x 4 lines
- * that a warp writes when it copies along k fall into 32 different banks. */
+/* The words from one k to the next in shared memory. 16-byte reads stay aligned, and the 8 k x 4
+ * lines that a warp writes when it copies along k fall into 32 different banks. */
 #define TGI_LINE_WORDS(line_count) ((line_count) + 4)
 
-/* An operand's panel as one block sees it; strides in elements. */
+/* A panel is an operand as one block sees it. Strides are in elements. */
 struct tgi_panel {
     const float *data; /* line 0 of the block, k = 0 of the part */
     int64_t line_stride, depth_stride;
@@ -57,8 +58,8 @@ struct tgi_panel_copy {
     int is_idle;
 };
 
-/* Returns 1 if copy_piece serves every stage that has all its k: no line is missing and the copy
- * has no gap. */
+/* Returns 1 if copy_piece serves every stage that has all its k, because no line is missing and the
+ * copy has no gap. */
 template <int Lines, int Mode>
 static __device__ __forceinline__ int is_whole(const tgi_panel &operand)
 {
@@ -88,7 +89,8 @@ static __device__ __forceinline__ tgi_panel_copy start_copy(const tgi_panel &ope
     return copy;
 }
 
-/* Issues copy `piece` (0 .. count - 1) of a stage at byte `offset` from the first one, if is_on. */
+/* Issues copy `piece` (0 .. count - 1) of a stage at byte `offset` from the first stage, if is_on
+ * is 1. */
 template <int Lines, int Depth, int Threads, int Mode>
 static __device__ __forceinline__ void copy_piece(const tgi_panel_copy &copy, uint32_t offset,
                                                   int piece, int is_on)
@@ -115,8 +117,8 @@ static __device__ __forceinline__ void copy_piece(const tgi_panel_copy &copy, ui
         tgi_copy_async_if<4>(target, source, is_on);
 }
 
-/* Issues the copies of the last stage across lines, which has `left` of its k and no line missing:
- * those of copy_piece, with zeros for the k that are missing. */
+/* Issues the copies of the last stage across lines, which has `left` of its k and no line missing.
+ * They are those of copy_piece, with zeros for the k that are missing. */
 template <int Lines, int Depth, int Threads, int Mode>
 static __device__ __forceinline__ void copy_tail(const tgi_panel_copy &copy, uint32_t offset,
                                                  int left)
@@ -142,7 +144,7 @@ static __device__ __forceinline__ void copy_tail(const tgi_panel_copy &copy, uin
     }
 }
 
-/* Copies a stage element by element, from k = depth on, with any strides. What lies outside becomes
+/* Copies a stage element by element, from k = depth on, with any strides. Elements outside become
  * zero in both operands, so that 0 x 0 is added there. */
 template <int Lines, int Depth, int Threads, int Mode>
 static __device__ __forceinline__ void copy_edge(uint32_t shared, const tgi_panel &operand,

@@ -18,7 +18,8 @@ static __device__ __forceinline__ int64_t divide(int64_t count, int64_t by)
                               : static_cast<uint32_t>(count) / static_cast<uint32_t>(by);
 }
 
-/* The part of the lines that a warp copies at once. Bytes count from the task's first one. */
+/* A place is the part of the lines that a warp copies at once. Bytes count from the task's first
+ * one. */
 struct task_place {
     const char *source; /* the task's first byte of its first line */
     char *target;
@@ -29,7 +30,7 @@ struct task_place {
 };
 
 /* Returns 1 if the aligned units of memory that hold the unit at `offset` of a line lie inside the
- * line. The unit begins in_unit bytes behind the first of them. */
+ * line. The unit begins in_unit bytes after the start of the first of them. */
 static __device__ __forceinline__ int is_whole(const task_place &place, int offset, int in_unit)
 {
     return offset - in_unit >= place.begin && offset + (in_unit ? 32 - in_unit : 16) <= place.end;
@@ -40,8 +41,8 @@ static __device__ __forceinline__ int find_in_unit(const char *address)
     return static_cast<int>(reinterpret_cast<uintptr_t>(address)) & 15;
 }
 
-/* Copies the units at the ends of the lines that are not whole, a lane each, by elements: the first
- * one of a line, and the last two. All loads of a lane are under way at once. */
+/* Copies the units at the ends of the lines that are not whole, by elements, a unit a lane: the
+ * first one of a line, and the last two. All loads of a lane are under way at once. */
 template <typename T> static __device__ __forceinline__ void move_ends(const task_place &place)
 {
     constexpr int elem_bytes = sizeof(T), per_word = 4 / elem_bytes;
@@ -64,7 +65,7 @@ template <typename T> static __device__ __forceinline__ void move_ends(const tas
 }
 
 /* Copies a unit of 16 bytes of each line by a lane, from the one or two aligned units of memory
- * that hold it, and zeros behind the lines' ends. No access reaches past a line. */
+ * that hold it, with zeros behind the lines' ends. No access reaches past a line. */
 template <typename T> static __device__ __forceinline__ void move_task(const task_place &place)
 {
     const int offset = threadIdx.x % 32 * TGI_REPACK_UNIT_BYTES;

@@ -1,6 +1,6 @@
 /*
- * The argument of the repack kernels, which copy operands to lines of contiguous elements at
- * multiples of 16 bytes. The host (C11) fills it.
+ * Declares the argument of the repack kernels, which copy operands to lines of contiguous elements
+ * at multiples of 16 bytes. The host (C11) fills it.
  */
 #ifndef TGI_REPACK_ARGS_H
 #define TGI_REPACK_ARGS_H
@@ -13,9 +13,10 @@
 #define TGI_REPACK_TASK_LINES 4   /* lines that a warp copies at once */
 #define TGI_REPACK_TASK_BYTES 512 /* bytes of each of those lines */
 
-/* Element (line, elem) of batch entry p is read at p * batch_stride + line * line_stride + elem *
- * elem_stride. The line of its copy begins at byte (p * copy_line_count + line) * pitch_bytes. The
- * copy has zeros behind the end of a line, and in lines behind the last one. */
+/* A job reads element (line, elem) of batch entry p at p * batch_stride + line * line_stride +
+ * elem * elem_stride. In the copy this line begins at byte
+ * (p * copy_line_count + line) * pitch_bytes. There are zeros behind the end of a line, and in
+ * lines behind the last one. */
 typedef struct tgi_repack_job {
     const void *source;
     void *target;                                   /* this and pitch_bytes are multiples of 16 */

@@ -1,4 +1,4 @@
-/* Units of 16 bytes that begin between two aligned units of memory. */
+/* Cuts units of 16 bytes that begin between two aligned units of memory. */
 #ifndef TGI_UNITS_CUH
 #define TGI_UNITS_CUH
 

@@ -1,5 +1,5 @@
 /*
- * FP32 operands as slices, sums of 2 or 3 numbers of 16 bits: how they lie in the workspace, and
+ * Declares how FP32 operands lie in the workspace as slices, sums of 2 or 3 numbers of 16 bits, and
  * the argument of the kernels that make them. The host (C11) fills it.
  *
  * A chunk is 32 steps of k. For each batch entry and chunk the slices follow one another, largest
@@ -23,13 +23,13 @@
 #define TGI_RANGE_LINES 64
 #define TGI_SLICE_THREADS 256 /* a warp for each group of TGI_RANGE_LINES */
 
-/* Bits of the largest magnitude, and of the least that is not 0, of some elements; 0 and UINT32_MAX
- * if there is none. Infinity and NaN are larger than any number. */
+/* A range has the bits of the largest magnitude, and of the least that is not 0, of some elements.
+ * They are 0 and UINT32_MAX if there is none. Infinity and NaN are larger than any number. */
 typedef struct tgi_range {
     uint32_t largest, least;
 } tgi_range;
 
-/* Element (line, k) of batch entry p is read at p * batch_stride + line * line_stride + k *
+/* A job reads element (line, k) of batch entry p at p * batch_stride + line * line_stride + k *
  * k_stride. A task is TGI_RANGE_LINES lines and chunks_per_segment chunks of a batch entry. */
 typedef struct tgi_slice_job {
     const float *source;
@@ -39,9 +39,9 @@ typedef struct tgi_slice_job {
     int32_t block_count, segment_count; /* blocks of lines, segments of chunks */
     int32_t has_vectors;                /* 1: elements along k are contiguous, in units of 16
                                          * bytes */
-    /* The results. The range of batch entry p, block b, segment s is number (p * block_count + b) *
-     * segment_count + s. FP16 also has the largest magnitude of each line and segment, and the
-     * power of two that each line's sums are multiplied by. */
+    /* The results. Range (p * block_count + b) * segment_count + s is that of batch entry p, block
+     * b and segment s. FP16 also has the largest magnitude of each line and segment, and the power
+     * of two by which each line's sums are multiplied. */
     char *slices;
     tgi_range *ranges;
     uint32_t *line_largest; /* (p * line_count + line) * segment_count + s */
@@ -53,8 +53,8 @@ typedef struct tgi_slice_args {
     int32_t slice_count;  /* 1..3 */
 } tgi_slice_args;
 
-/* The ranges of an FP32 operand's slices, by blocks of lines and segments of k. Ranges of rows of A
- * that family wgmma slices in registers are found by the kernel: they have a segment for each
+/* The ranges of an FP32 operand's slices, by blocks of lines and segments of k. If family wgmma
+ * slices rows of A in registers, the kernel finds their ranges, which have a segment for each
  * split-K part. */
 typedef struct tgi_slice_ranges {
     tgi_range *ranges;

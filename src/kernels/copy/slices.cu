@@ -15,7 +15,7 @@
 #define TGI_TOP_FP16 14
 #define TGI_EXPONENT_LIMIT 60
 
-/* The place of a lane in the work. */
+/* A slice place is the place of a lane in the work. */
 struct slice_place {
     int64_t batch, line, first_chunk, last_chunk;
     int segment, unit;
@@ -109,7 +109,7 @@ static __device__ __forceinline__ void write_unit(const tgi_slice_job &job,
     }
 }
 
-/* Writes the range of the block from the ranges of its lanes, whose `least` is less by one. */
+/* Writes the range of the block from the ranges of its lanes, whose `least` is stored less one. */
 static __device__ __forceinline__ void write_range(const tgi_slice_job &job,
                                                    const slice_place &place, tgi_range range)
 {

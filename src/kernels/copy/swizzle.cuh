@@ -1,7 +1,7 @@
 /*
- * Shared memory under the 128-byte swizzle, which TMA and matrix instructions use. It has lines of
- * 128 bytes whose units of 16 bytes are permuted by the line's number, so that the same unit of
- * eight lines lies in different banks.
+ * Finds places in shared memory under the 128-byte swizzle, which TMA and matrix instructions use.
+ * It has lines of 128 bytes whose units of 16 bytes are permuted by the line's number, so that the
+ * same unit of eight lines lies in different banks.
  */
 #ifndef TGI_SWIZZLE_CUH
 #define TGI_SWIZZLE_CUH

@@ -1,12 +1,12 @@
 /*
- * Tiles that cp.async brings from global to shared memory, whatever their strides and alignment.
+ * Copies tiles by cp.async from global to shared memory, whatever their strides and alignment.
  */
 #ifndef TGI_TILE_COPY_CUH
 #define TGI_TILE_COPY_CUH
 
 #include "kernels/ptx/async_copy.cuh"
 
-/* 16 bytes of T, as one access moves them. */
+/* A vector is 16 bytes of T, as one access moves them. */
 template <typename T> struct alignas(16) tgi_vector {
     static constexpr int count = 16 / sizeof(T);
     T element[count];
@@ -27,9 +27,9 @@ static __device__ __forceinline__ void tgi_copy_vector(T *shared, const T *globa
     tgi_copy_async<16>(tgi_shared_address(shared), global, count * static_cast<int>(sizeof(T)));
 }
 
-/* Returns where `elem` of `line` lies in a tile in shared memory, in elements. Swizzle = 1 permutes
- * the 32-byte quarters of each 128 bytes by the line's number, so that the same quarter of four
- * lines can be read at once where lines are whole multiples of the 32 banks. */
+/* Returns the place of `elem` of `line` in a tile in shared memory, in elements. If Swizzle is 1,
+ * the 32-byte quarters of each 128 bytes are permuted by the line's number, so that the same
+ * quarter of four lines can be read at once even if lines are whole multiples of the 32 banks. */
 template <typename T, int Pitch, int Swizzle>
 static __device__ __forceinline__ int tgi_tile_offset(int line, int elem)
 {
@@ -37,8 +37,8 @@ static __device__ __forceinline__ int tgi_tile_offset(int line, int elem)
     return line * Pitch + (Swizzle ? elem ^ ((line & 3) * quarter) : elem);
 }
 
-/* A tile of global memory: element (line, elem) lies at data + line * line_stride + elem *
- * elem_stride. What lies past line_count lines or elem_count elements reads as zero. */
+/* A source is a tile of global memory. Element (line, elem) lies at data + line * line_stride +
+ * elem * elem_stride. Elements past line_count lines or elem_count elements read as zero. */
 template <typename T> struct tgi_source {
     const T *data;
     int64_t line_stride, elem_stride;
@@ -47,13 +47,13 @@ template <typename T> struct tgi_source {
                                  * is 1 */
 };
 
-/* Returns n, or `limit` where that is less, as a count of tgi_source. */
+/* Returns the lesser of n and `limit`, as a count of tgi_source. */
 static __device__ __forceinline__ int tgi_clamp_count(int64_t n, int limit)
 {
     return static_cast<int>(min(n, static_cast<int64_t>(limit)));
 }
 
-/* Copies a tile by accesses of Width elements. IsWhole = 1: the tile lies inside the matrix. */
+/* Copies a tile by accesses of Width elements. If IsWhole is 1, the tile lies inside the matrix. */
 template <typename T, int Lines, int Elems, int Pitch, int Swizzle, int Threads, int Width,
           int IsWhole>
 static __device__ __forceinline__ void tgi_copy_accesses(T *shared, const tgi_source<T> &source,
@@ -87,10 +87,10 @@ static __device__ __forceinline__ void tgi_copy_accesses(T *shared, const tgi_so
     }
 }
 
-/* Copies a tile of Lines x Elems to shared memory, lines Pitch elements apart, by `Threads` threads
- * of which this is number `thread`. Neighbouring threads take neighbouring elements of a line.
- * Whole_apart = 1 gives tiles without edges code of their own: fewer instructions, more
- * registers. */
+/* Copies a tile of Lines x Elems to shared memory, with lines Pitch elements apart, by `Threads`
+ * threads of which this is number `thread`. Neighbouring threads copy neighbouring elements of a
+ * line. If Whole_apart is 1, tiles without edges have code of their own, which has fewer
+ * instructions and takes more registers. */
 template <typename T, int Lines, int Elems, int Pitch, int Swizzle, int Threads, int Whole_apart>
 static __device__ __forceinline__ void tgi_copy_tile(T *shared, const tgi_source<T> &source,
                                                      int thread)

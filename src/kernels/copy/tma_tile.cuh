@@ -11,14 +11,14 @@
 #include "kernels/copy/tma_operand.h"
 #include "kernels/copy/slice_args.h"
 
-/* The blocks of a cluster that need the same lines of an operand. */
+/* Sharers are the blocks of a cluster that need the same lines of an operand. */
 struct tgi_tma_sharers {
     int count, share; /* number of sharers, and the index of this block */
     uint16_t ranks;   /* a bit for each block */
 };
 
-/* The TMA boxes of an operand's tile: `count` boxes of the map, or of the edge's map. The producer
- * has few registers, so it looks up lines and map at each use. */
+/* The TMA boxes of an operand's tile are `count` boxes of the map, or of the edge's map. The
+ * producer has few registers, so it looks up lines and map at each use. */
 struct tgi_tma_boxes {
     int count, is_edge;
 
@@ -90,7 +90,7 @@ tgi_load_tile(const tgi_tma_operand &operand, tgi_tma_boxes boxes, uint32_t shar
 }
 
 /* Loads one chunk of k of an operand's tile of slices from `line` on, slice after slice. Sharers
- * whose number is not below the count of boxes have none to bring. The kernel's argument has
+ * whose number is not below the number of boxes have none to load. The kernel's argument has
  * slice_count and work. */
 template <int Lines, class Args>
 static __device__ __forceinline__ void

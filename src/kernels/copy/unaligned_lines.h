@@ -1,6 +1,6 @@
 /*
- * Unaligned lines as TMA loads them: their slots in shared memory, and the argument of kernels that
- * describes them. The host (C11) fills it.
+ * Declares unaligned lines as TMA loads them: their slots in shared memory, and the argument of
+ * kernels that describes them. The host (C11) fills it.
  */
 #ifndef TGI_UNALIGNED_LINES_H
 #define TGI_UNALIGNED_LINES_H

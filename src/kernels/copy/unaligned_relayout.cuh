@@ -1,6 +1,6 @@
 /*
  * Moves lines that begin at any byte to the places where matrix instructions read them. TMA reads
- * from multiples of 16 bytes alone. Every eighth line has the same offset from such a unit: these
+ * only from multiples of 16 bytes. Every eighth line has the same offset from such a unit: these
  * lines are of one kind, and a TMA box copies them to a slot, each from the unit in which it
  * begins. A slot has 64 lines of 144 bytes, those of one kind together. Relayout warps shift 128
  * bytes of each into a box of the stage.
@@ -17,9 +17,9 @@
 
 #define TGI_UNALIGNED_KIND_BYTES (TGI_UNALIGNED_SLOT_BYTES / TGI_UNALIGNED_KINDS)
 
-/* A lane's two lines of a slot: `line` and the one 32 away, which is of the same kind. Neighbouring
- * lanes have lines of different kinds and of different places in their boxes, so that neither their
- * reads nor their writes have bank conflicts. */
+/* A lane has two lines of a slot, `line` and the one 32 away, which is of the same kind.
+ * Neighbouring lanes have lines of different kinds and of different places in their boxes, so that
+ * neither their reads nor their writes have bank conflicts. */
 struct tgi_unaligned_line {
     int line, shift; /* line 0..63; bytes from the unit that it begins in to the line */
 
@@ -37,7 +37,8 @@ static __device__ __forceinline__ void tgi_move_lines(const tgi_unaligned_line &
 {
     /* Opaque, or addresses derived from it would fill registers. */
     const int line = tgi_make_opaque(own.line);
-    /* All units are read before the first is written: each by itself would be waited for. */
+    /* All units are read before the first is written, so that the lane waits for shared memory
+     * once. */
     uint4 unit[2][9];
 #pragma unroll
     for (int h = 0; h < 2; h++) {

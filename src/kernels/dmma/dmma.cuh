@@ -3,8 +3,8 @@
  * a ring of stages in shared memory, filled in the background. Each warp forms a part of the tile
  * by products of a wide operand, 16 x 4, and a narrow one, 4 x 8.
  *
- * A or B may be the wide operand, since D^T = B^T A^T. It is one that lies across k, if there is
- * such a one: a 16-byte read then yields two neighbouring registers of the instruction.
+ * A or B may be the wide operand, since D^T = B^T A^T. If one lies across k, it is the wide one,
+ * because a 16-byte read then yields two neighbouring registers of the instruction.
  */
 #ifndef TGI_DMMA_CUH
 #define TGI_DMMA_CUH
@@ -15,9 +15,9 @@
 #include "kernels/epilogue/tile_store.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 
-/* An operand's stage, Count rows of A or columns of B by Depth of k, as it lies in global memory:
- * swizzled lines of whole 128 bytes along k, or one line across for each k, 32 bytes apart in the
- * banks. */
+/* An operand's stage has Count rows of A or columns of B by Depth of k, as they lie in global
+ * memory: swizzled lines of whole 128 bytes along k, or one line across for each k, 32 bytes apart
+ * in the banks. */
 template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operand {
     static constexpr int lines = Along_k ? Count : Depth, elems = Along_k ? Depth : Count;
     static constexpr int pitch = Along_k ? Depth : Count + 4;
@@ -39,9 +39,9 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
         return static_cast<int>(threadIdx.x) % (elems / 2) * 2;
     }
 
-    /* This thread's copies of a stage: both elements of so many accesses at once, or the first and
-     * the second alone. Places of rows and columns outside D keep their old content, because their
-     * sums are not stored. */
+    /* The reach of this thread's copies of a stage: how many copy both elements at once, or only
+     * the first, or only the second. Places of rows and columns outside D keep their old content,
+     * because their sums are not stored. */
     struct reach {
         int pair_count, first_count, second_count;
 
@@ -74,7 +74,7 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
         tgi_copy_async_if<8>(place + 8, global + elem_stride, index < inside.second_count);
     }
 
-    /* Copies the access of a stage that has k_left of its k, and zeros for the others. */
+    /* Copies access `index` of a stage that has k_left of its k, with zeros for the others. */
     __device__ __forceinline__ void copy_last(int index, const double *global, int64_t elem_stride,
                                               const reach &inside, int k_left)
     {
@@ -95,7 +95,7 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
         return &elem[Along_k ? tgi_tile_offset<double, pitch, 1>(entry, k) : k * pitch + entry];
     }
 
-    /* Returns where entry g = 0..7 of half h of 16 lies in the wide operand. */
+    /* Returns the place of entry g = 0..7 of half h of 16 in the wide operand. */
     static __device__ __forceinline__ int wide_place(int g, int h)
     {
         return Along_k ? g + 8 * h : 2 * g + h;
@@ -115,7 +115,7 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
     }
 };
 
-/* Rows x Cols: the block's tile; Warp_rows x Warp_cols: a warp's. */
+/* Rows x Cols is the block's tile, Warp_rows x Warp_cols a warp's. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads,
           int A_along_k, int B_along_k>
 struct tgi_dmma {
@@ -262,8 +262,8 @@ struct tgi_dmma {
             }
         }
 
-        /* Ends the copies: stage `index` comes after those that have all of their k. It may be the
-         * last one, which has the rest. */
+        /* Ends the copies at stage `index`, which comes after those that have all of their k. If it
+         * is the first such stage, it gets the remaining k. */
         __device__ __forceinline__ void end(const tgi_gemm_args &args, const tgi_block_tile &tile,
                                             int index, shared_stage &stage)
         {
@@ -283,7 +283,7 @@ struct tgi_dmma {
         }
     };
 
-    /* Leaves the sums in shared memory, rows `pitch` apart. */
+    /* Forms the tile's sums and leaves them in shared memory, with rows `pitch` apart. */
     static __device__ __forceinline__ void multiply(const tgi_gemm_args &args,
                                                     const tgi_block_tile &tile, void *shared)
     {
@@ -346,8 +346,8 @@ struct tgi_dmma {
     }
 };
 
-/* One kernel serves the four storage orders: which body runs is the same for the whole grid. The
- * bodies share the store. */
+/* One kernel serves the four storage orders, because the whole grid runs the same body. The bodies
+ * share the store. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
 static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &given, void *shared)
 {

@@ -5,7 +5,7 @@
 #ifndef TGI_DMMA_SHAPE_H
 #define TGI_DMMA_SHAPE_H
 
-/* Blocks that share a multiprocessor, where a thread has thread_rows x thread_cols sums. */
+/* The blocks that share a multiprocessor, if a thread has thread_rows x thread_cols sums. */
 #define TGI_DMMA_BLOCKS_PER_SM(thread_rows, thread_cols)                                           \
     ((thread_rows) * (thread_cols) >= 64 ? 1 : (thread_rows) * (thread_cols) >= 16 ? 2 : 4)
 

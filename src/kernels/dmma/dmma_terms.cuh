@@ -1,7 +1,7 @@
 /*
- * The store of a tile of FP64 through an epilogue. A thread reads C at several rows before it
- * finishes one, and takes several sums through an activation at once: the instructions of one sum
- * wait for each other.
+ * Stores a tile of FP64 through an epilogue. A thread reads C at several rows before it finishes
+ * one, and activates several sums at once, because the instructions of a single sum wait for each
+ * other.
  */
 #ifndef TGI_DMMA_TERMS_CUH
 #define TGI_DMMA_TERMS_CUH
@@ -13,7 +13,7 @@ struct tgi_fp64_group {
     double value[2];
 };
 
-/* It activates several sums, as tgi_call_activation does one. */
+/* Activates several sums, as tgi_call_activation activates one. */
 static __device__ __noinline__ tgi_fp64_group tgi_call_fp64_activations(tgi_fp64_group sums,
                                                                         tg_activation activation)
 {

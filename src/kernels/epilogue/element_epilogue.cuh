@@ -1,7 +1,8 @@
 /*
- * The epilogue of a few elements of D, as a thread of a production kernel stores them: it reads C
- * and the bias where they count, applies core/epilogue.h and writes. What does not depend on the
- * element, types above all, is asked for once. C, bias and D of an FP32 sum may be narrower.
+ * Applies the epilogue to a few elements of D, as a thread of a production kernel stores them. It
+ * reads C and the bias if they count, applies core/epilogue.h and writes D. Conditions that do not
+ * depend on the element, types above all, are tested once. C, bias and D of an FP32 sum may be
+ * narrower.
  */
 #ifndef TGI_EPILOGUE_CUH
 #define TGI_EPILOGUE_CUH
@@ -11,9 +12,9 @@
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/launch.cuh"
 
-/* Bytes of the narrowest D, C or bias of the kernels of a source: 4 if all multiply FP32 or FP64, 2
- * if none multiplies FP8. Operands and D have scales only if it is 1. It saves every kernel the
- * code for types that do not occur. */
+/* The bytes of the narrowest D, C or bias of the kernels of a source: 4 if all multiply FP32 or
+ * FP64, 2 if none multiplies FP8. Operands and D have scales only if it is 1. Kernels are thus
+ * spared the code for types that do not occur. */
 #ifndef TGI_LEAST_D_BYTES
 #define TGI_LEAST_D_BYTES 1
 #endif
@@ -75,9 +76,9 @@ static __device__ __forceinline__ int64_t tgi_offset(const tgi_layout &layout, i
     return batch * layout.batch + row * layout.row + col * layout.col;
 }
 
-/* Elements of D that a thread stores together lie at places: place i is row(i) rows and col(i)
- * columns from a first one, and is_inside(i) says whether it is in D. These are rows of one column,
- * `step` rows apart, those from `end` on outside. */
+/* Places are the elements of D that a thread stores together. Place i is row(i) rows and col(i)
+ * columns from the first one, and is_inside(i) is 1 if it lies in D. Column places are rows of one
+ * column, `step` rows apart; those from `end` on lie outside D. */
 struct tgi_column_places {
     int first, step, end;
 
@@ -224,8 +225,8 @@ tgi_combine_elements(const tgi_gemm_args &args, int64_t, int64_t, const Places &
     }
 }
 
-/* Activations are called, not inlined, because their code is long. They are given values: behind a
- * reference the arguments would be read from global memory at each call, not from constant
+/* Activations are called, not inlined, because their code is long. Arguments are passed by value:
+ * behind a reference they would be read from global memory at each call, not from constant
  * memory. */
 static __device__ __noinline__ float tgi_call_activation(float t, tg_activation activation,
                                                          int is_narrow)
@@ -271,9 +272,8 @@ static __device__ __forceinline__ void tgi_activate_elements(const tgi_gemm_args
     }
 }
 
-/* Stores sums of products to D through the epilogue. The first place is (row, col) of entry
- * `batch`. All reads come before the first write, which might be to the same matrix. The sums are
- * overwritten. */
+/* Stores sums of products to D through the epilogue. The first place is (row, col) of batch entry
+ * `batch`. All reads come before the first write, because C may be D. The sums are overwritten. */
 template <typename T, int Count, class Places>
 static __device__ __forceinline__ void tgi_finish_elements(const tgi_gemm_args &args, int64_t batch,
                                                            int64_t row, int64_t col,

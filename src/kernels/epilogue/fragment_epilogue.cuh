@@ -1,7 +1,8 @@
 /*
- * The epilogue on fragments: the sums of 64 rows of D as the matrix instruction leaves them in the
- * registers of a warpgroup (ptx/warpgroup_mma.cuh). A warp has 16 of the 64 rows. Sum 4 t + 2 h + j
- * belongs to row lane / 4 + 8 h of the 16, and to column 8 t + 2 (lane % 4) + j.
+ * Applies the epilogue to fragments, which are the sums of 64 rows of D as the matrix instruction
+ * leaves them in the registers of a warpgroup (ptx/warpgroup_mma.cuh). A warp has 16 of the 64
+ * rows. Sum 4 t + 2 h + j belongs to column 8 t + 2 (lane % 4) + j and to row lane / 4 + 8 h of the
+ * 16.
  */
 #ifndef TGI_WGMMA_APPLY_CUH
 #define TGI_WGMMA_APPLY_CUH
@@ -11,8 +12,9 @@
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/schedule/cluster_tiles.cuh"
 
-/* The place of a thread's next sums: their first row and column in D, and how far its last row and
- * column are, which stand for those outside D, that nobody stores. */
+/* The place of a thread's next sums has their first row and column in D, and the distances to the
+ * last row and column of D. These stand for rows and columns outside D, whose sums are not
+ * stored. */
 struct tgi_fragment_place {
     int64_t row, col;
     int batch, last_row, last_col;
@@ -70,7 +72,7 @@ static __device__ __forceinline__ int tgi_has_c_pairs(const tgi_gemm_args &gemm,
            p.n % 2 == 0 && reinterpret_cast<uintptr_t>(gemm.c) % pair_bytes == 0;
 }
 
-/* Returns two neighbours of a row, the first of which lies lower. */
+/* Returns two neighbours of a row. The first lies in the low half. */
 template <tg_type Type>
 static __device__ __forceinline__ void tgi_decode_pair(uint32_t bits, float (&pair)[2])
 {
@@ -130,8 +132,8 @@ tgi_read_c(const tgi_gemm_args &gemm, const tgi_fragment_place &own, tg_type typ
     }
 }
 
-/* Biases and scales by lines of D: of a thread's two rows, and of columns 2 lane and 2 lane + 1 of
- * the 64, from which the threads that need them fetch them. */
+/* The biases and scales of lines of D: those of a thread's two rows, and those of columns 2 lane
+ * and 2 lane + 1 of the 64, which other threads fetch by shuffles. */
 struct tgi_fragment_vectors {
     float row_bias[2], col_bias[2], row_scale[2], col_scale[2];
 
@@ -174,7 +176,7 @@ tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
 #pragma unroll
     for (int i = 0; i < Step; i++) {
         const int h = i / 2 % 2, j = i % 2;
-        /* `lane` has this column. */
+        /* Lane `lane` has the terms of this column. */
         const int lane = (col + i / 4 * 8) / 2 + tgi_reread_thread() % 4;
         const float col_bias = __shfl_sync(~0u, vectors.col_bias[j], lane);
         float alpha = static_cast<float>(epilogue.alpha);
@@ -200,7 +202,7 @@ static __device__ __forceinline__ void tgi_activate_sums(int is_narrow, float (&
         for (int i = 0; i < Count; i += many) {
 #pragma unroll
             for (int first = 0; first < many; first += few) {
-                /* Across this barrier the compiler mixes no instructions, which takes registers. */
+                /* The compiler moves no instructions across this barrier, which saves registers. */
                 __syncwarp();
 #pragma unroll
                 for (int j = first; j < min(first + few, many); j++)
@@ -219,7 +221,7 @@ static __device__ __forceinline__ void tgi_activate_sums(int is_narrow, float (&
     }
 }
 
-/* Applies the activation but RELU. */
+/* Applies an activation other than RELU. */
 template <int Count>
 static __device__ __forceinline__ void tgi_activate(const tgi_problem &problem, float (&sum)[Count])
 {
@@ -246,7 +248,7 @@ static __device__ __forceinline__ void tgi_scale_d(const tgi_gemm_args &gemm, fl
 }
 
 /* Applies alpha, beta, C, bias, activation and D's scale to the sums of 64 rows of up to 64
- * columns. Their terms are read now. */
+ * columns. C, biases and scales are read here. */
 template <int Count>
 static __device__ __forceinline__ void
 tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])

@@ -122,7 +122,7 @@ static __device__ __forceinline__ void tgi_put_transposed_fp32(uint32_t box,
                                sum[4 * t + i]);
 }
 
-/* Takes Cols columns of sums that tgi_put_fp32 has put into one box. */
+/* Reads back Cols columns of sums that tgi_put_fp32 has put into one box. */
 template <int Cols>
 static __device__ __forceinline__ void tgi_take_fp32(uint32_t box, float (&sum)[Cols / 2])
 {

@@ -11,13 +11,13 @@
 #include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/line_store.cuh"
 
-/* The place of a store among those of a warpgroup. has_before and has_after are 1 if the store
- * before, or after, has the same rows and neighbouring columns. */
+/* A turn is the place of a store among the stores of a warpgroup. has_before and has_after are 1 if
+ * the store before, or after, has the same rows and neighbouring columns. */
 struct tgi_store_turn {
     int index, has_before, has_after;
 };
 
-/* A repair for sums that need none. wgmma/slice_repair.cuh has the other one. */
+/* This repair does nothing, for sums that need none. wgmma/slice_repair.cuh has the other one. */
 struct tgi_no_repair {
     static constexpr int is_on = 0;
 
@@ -34,7 +34,8 @@ struct tgi_no_repair {
     }
 };
 
-/* Threads store staged FP32 sums of `cols` columns to a D of any type, strides and alignment. */
+/* Stores staged FP32 sums of `cols` columns by threads, to a D of any type, strides and
+ * alignment. */
 static __device__ __forceinline__ void
 tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int cols, uint32_t part)
 {
@@ -45,7 +46,7 @@ tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int c
 #pragma unroll 1
     for (int first = 0; first < 32; first += 4) {
         float value[4];
-        int row_of[4], col_of[4]; /* in the staged columns */
+        int row_of[4], col_of[4]; /* rows and columns in the staged sums */
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int line = warp * 16 + (first + i) / 2, place = lane + i % 2 * 32;
@@ -61,8 +62,8 @@ tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int c
     }
 }
 
-/* Threads store staged sums of `cols` columns: lines of D if d.is_lined is set, else FP32 sums.
- * `before` is the box of the columns before these, or 0. */
+/* Stores staged sums of `cols` columns by threads: as lines of D if d.is_lined is set, else as FP32
+ * sums. `before` is the box of the columns before these, or 0. */
 static __device__ __forceinline__ void tgi_store_part(const tgi_gemm_args &gemm,
                                                       const tgi_fragment_output &d, int row,
                                                       int col, int batch, int cols, uint32_t before,
@@ -103,7 +104,7 @@ tgi_store_transposed_boxes(const Args &args, const tgi_cluster_tile &tile, uint3
 }
 
 /* Stores the 64 rows of a warpgroup by TMA, along D's rows. `part` is the warpgroup's shared
- * memory, two boxes, and `barrier` its named barrier. With IsWide D is FP32, else it has 16
+ * memory, two boxes, and `barrier` its named barrier. D is FP32 if IsWide is 1, else it has 16
  * bits. */
 template <int IsWide, class Args, class Repair, int Count>
 static __device__ __forceinline__ void
@@ -163,8 +164,8 @@ tgi_store_tile_lines(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
     }
 }
 
-/* Stages 64 rows of sums of Cols columns: in D's type if D has lines, else as FP32. With
- * MayTranspose 0 d.is_transposed is not set. */
+/* Stages 64 rows of sums of Cols columns, in D's type if D has lines, else as FP32. If MayTranspose
+ * is 0, d.is_transposed is not set. */
 template <int MayTranspose, int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_part(const tgi_gemm_args &gemm,
                                                     const tgi_fragment_output &d,
@@ -186,8 +187,8 @@ static __device__ __forceinline__ void tgi_put_part(const tgi_gemm_args &gemm,
     }
 }
 
-/* Applies the epilogue to Cols columns of a warp's staged FP32 sums, few at a time. It is a call,
- * by values: in line it would take the registers of sums that wait. */
+/* Applies the epilogue to Cols columns of a warp's staged FP32 sums, few at a time. It is a call
+ * with arguments by value, because inline it would take the registers of sums that wait. */
 template <int Cols>
 static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm, int row, int col,
                                                       int batch, uint32_t box)
@@ -209,7 +210,7 @@ static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm,
 }
 
 /* Stores 64 rows of the columns that are stored together, to any D. Earlier stores may still read
- * shared memory. Only sums of slices lack their epilogue. */
+ * shared memory. Only sums of slices are passed without their epilogue. */
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
 tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (&sum)[Count],
@@ -236,7 +237,7 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (
         tgi_fence_async_proxy();
     /* Without the barrier a box would be stored that other warps still write. */
     tgi_named_barrier_sync(barrier, 128);
-    /* The next store brings this one's last bytes only if it has a unit or more. */
+    /* The next store writes this one's last bytes only if it has a unit or more. */
     const int are_beside = has_two && !is_transposed;
     const int64_t wide =
         args.gemm.problem.n - 16 / tgi_count_bytes(tgi_find_d_type(args.gemm.problem));
@@ -252,8 +253,8 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (
         tgi_store_boxes<2 * Count>(args, tile, part);
 }
 
-/* Finishes and stores 64 rows of the columns that are stored together, whose terms are read now.
- * The sums are overwritten. */
+/* Applies the epilogue to 64 rows of the columns that are stored together, and stores them. C,
+ * biases and scales are read here. The sums are overwritten. */
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
 tgi_finish_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],

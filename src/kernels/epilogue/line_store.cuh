@@ -1,7 +1,7 @@
 /*
  * Stores staged sums by threads to lines of D that TMA cannot store, because they begin at any
- * element. Lines are rows or columns of D. A staged line is shifted so that its words lie as in
- * memory, and all but its ends is stored in units of 16 bytes.
+ * element. Lines are rows or columns of D. A staged line is shifted so that its words are aligned
+ * as in global memory, and all but its ends is stored in units of 16 bytes.
  */
 #ifndef TGI_WGMMA_LINES_CUH
 #define TGI_WGMMA_LINES_CUH
@@ -11,7 +11,7 @@
 #include "kernels/epilogue/fragment_staging.cuh"
 #include "kernels/schedule/cluster_tiles.cuh"
 
-/* The part of D that the 64 rows of a warpgroup go to. */
+/* A target is the part of D to which the 64 rows of a warpgroup go. */
 struct tgi_store_target {
     void *data; /* the first element */
     int64_t row, col;
@@ -35,14 +35,15 @@ static __device__ __forceinline__ tgi_store_target tgi_find_target(const tgi_gem
     return target;
 }
 
-/* Lines of contiguous elements. */
+/* tgi_store_rows describes lines of contiguous elements of D. */
 struct tgi_store_rows {
     char *data;    /* first byte of the first line */
     int64_t pitch; /* bytes from line to line */
     int count, bytes;
 };
 
-/* A staged TMA box (its address in shared memory, 0: none) and the last unit of its lines. */
+/* A box has the address in shared memory of a staged TMA box, or 0, and the last unit of its
+ * lines. */
 struct tgi_store_box {
     uint32_t box;
     int last_unit;
@@ -61,7 +62,7 @@ static __device__ __forceinline__ tgi_store_rows tgi_find_lines(const tgi_store_
     return lines;
 }
 
-/* Eight lanes store one line of a box; a warp stores 16 lines, which it has staged itself if they
+/* Eight lanes store one line of a box. A warp stores 16 lines, which it has staged itself if they
  * are rows. A thread stores one unit in each of four lines, four lines apart. Lines eight apart
  * have the same offset from a unit of memory if elements have two bytes or more (FP32 is stored as
  * pairs of halves). ElemBytes, 1 or 2, is the number of such lines that are stored together. */

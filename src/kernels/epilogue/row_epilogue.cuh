@@ -1,15 +1,15 @@
 /*
- * The epilogue of a thread that keeps to a few neighbouring columns of a tile and takes several
- * rows at once: one access moves the columns of a row, all reads of the rows come before their
- * first write, and an activation takes several sums, whose instructions would wait for each other
- * one by one.
+ * Applies the epilogue in a thread that keeps to a few neighbouring columns of a tile and stores
+ * several rows at once. One access moves the columns of a row, and all reads of the rows come
+ * before their first write. An activation computes several sums together, because the instructions
+ * of a single one would wait for each other.
  */
 #ifndef TGI_ROW_EPILOGUE_CUH
 #define TGI_ROW_EPILOGUE_CUH
 
 #include "kernels/epilogue/element_epilogue.cuh"
 
-/* An element of a matrix or a bias in memory, and the type of its sums. */
+/* The type of an element of a matrix or a bias in memory, and the type of its sums. */
 template <tg_type Type> struct tgi_element_of {
     typedef uint16_t type;
     typedef float sum;
@@ -52,7 +52,8 @@ static __device__ __forceinline__ void tgi_activate_group(tgi_sum_group<T> &sums
         sums.value[i] = tgi_activate_sum<Kind, Is_narrow>(sums.value[i]);
 }
 
-/* It is called, as tgi_call_activation is. */
+/* Applies an activation to a group of sums. It is called, not inlined, as tgi_call_activation
+ * is. */
 template <typename T, int Is_narrow>
 static __device__ __noinline__ tgi_sum_group<T> tgi_call_activations(tgi_sum_group<T> sums,
                                                                      tg_activation activation)
@@ -66,7 +67,8 @@ static __device__ __noinline__ tgi_sum_group<T> tgi_call_activations(tgi_sum_gro
     return sums;
 }
 
-/* Type: that of D, C and the bias. Width: the thread's columns. Count: rows at once, Step apart. */
+/* Type is the type of D, C and the bias, Width the number of the thread's columns, Count the number
+ * of rows at once, which are Step apart. */
 template <tg_type Type, int Width, int Count, int Step> struct tgi_row_epilogue {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
@@ -100,7 +102,7 @@ template <tg_type Type, int Width, int Count, int Step> struct tgi_row_epilogue 
             return Type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits) : tgi_decode_fp16(bits);
     }
 
-    /* The thread's columns begin at `col`. Rows are counted from `row`. */
+    /* Takes a thread whose columns begin at `col`. Rows are counted from `row`. */
     __device__ __forceinline__ tgi_row_epilogue(const tgi_gemm_args &args, int64_t batch,
                                                 int64_t row, int64_t col)
     {
@@ -168,8 +170,8 @@ template <tg_type Type, int Width, int Count, int Step> struct tgi_row_epilogue 
         }
     }
 
-    /* Reads C, if it counts, of rows that begin `row` rows below the first one. Of them those
-     * before `begin` and from `end` on are outside. Addresses advance from row to row, without a
+    /* Reads C, if it counts, of Count rows from `row` rows below the first one on. Rows before
+     * `begin` and from `end` on lie outside. Addresses advance from row to row, without a
      * multiplication for each. */
     __device__ __forceinline__ void read_c(const tgi_gemm_args &args, int row, int begin, int end,
                                            piece (&c_piece)[Count]) const

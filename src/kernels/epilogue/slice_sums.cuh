@@ -1,8 +1,8 @@
 /*
- * Sums of products of slices (copy/slice_args.h) on their way to D: the scales of FP16 slices are
- * taken back, and sums that 16 bits might have spoiled are repaired. Ranges of blocks of lines of A
- * and of B tell of most tiles that no sum is spoiled. Those in doubt are formed again from the
- * operands. Which sums they are depends on an element's own row and column alone.
+ * Finishes sums of products of slices (copy/slice_args.h) on their way to D. Scales of FP16 slices
+ * are undone, and sums that 16 bits might have spoiled are repaired. The ranges of blocks of lines
+ * of A and of B show for most tiles that no sum is spoiled. Doubtful sums are formed again from the
+ * operands. Whether a sum is doubtful depends only on its own row and column.
  *
  * Args, the argument of the kernel, has the members gemm, a and b with has_batch and line_count,
  * and a_slices and b_slices.
@@ -17,7 +17,7 @@
 #include "kernels/schedule/cluster_tiles.cuh"
 
 #define TGI_BITS_INFINITE 0x7f800000u
-#define TGI_BITS_TOO_LARGE 0x7f7f8000u /* from here on BF16 is infinite */
+#define TGI_BITS_TOO_LARGE 0x7f7f8000u /* least bits that are infinite in BF16 */
 #define TGI_BITS_LARGEST 0x7f7fffffu
 #define TGI_REPAIR_ROWS 2 /* rows whose sums are formed together */
 
@@ -54,9 +54,9 @@ static __device__ __forceinline__ tgi_range tgi_scan_line(const tgi_slice_ranges
     return range;
 }
 
-/* Returns the magnitude up to which sums may have lost more than FP32 would: 0 where none has,
- * infinite where any may. What is below 2^-126 may be taken as zero: a slice, whose last bit is
- * 2^-23 of its number's, a product or a sum. docs/numerics.md has the derivation. */
+/* Returns the magnitude up to which sums may have lost more than FP32 would: 0 if none has,
+ * infinite if any may. Numbers below 2^-126 may have been taken as zero: slices, of which the last
+ * bit is 2^-23 of the number's, products or sums. docs/numerics.md has the derivation. */
 template <class Args>
 static __device__ __forceinline__ float tgi_find_doubt(const Args &args, const tgi_range &a,
                                                        const tgi_range &b)
@@ -67,7 +67,7 @@ static __device__ __forceinline__ float tgi_find_doubt(const Args &args, const t
     const float k = static_cast<float>(args.gemm.problem.k);
     if (max(a.largest, b.largest) >= TGI_BITS_TOO_LARGE || a_largest * b_largest * k >= 0x1p126f)
         return infinite;
-    if (args.a_slices.line_scale) /* FP16: beyond its scales */
+    if (args.a_slices.line_scale) /* FP16: magnitudes beyond its scales */
         return fmaxf(a_largest, b_largest) >= 0x1p60f || fminf(a_least, b_least) < 0x1p-60f
                    ? infinite
                    : 0.0f;
@@ -76,7 +76,7 @@ static __device__ __forceinline__ float tgi_find_doubt(const Args &args, const t
     return k * 0x1p-101f * (a_largest + b_largest + 4.0f);
 }
 
-/* Returns 1, in all lanes, if one of the warp's 16 rows x 64 columns that lies in D is in doubt. */
+/* Returns 1 in all lanes if one of the warp's 16 x 64 sums is doubtful and lies in D. */
 static __device__ __forceinline__ int tgi_has_doubtful(const tgi_problem &p, int first_row,
                                                        int first_col, uint32_t part, float doubt)
 {
@@ -91,10 +91,10 @@ static __device__ __forceinline__ int tgi_has_doubtful(const tgi_problem &p, int
     return __any_sync(~0u, is_doubtful);
 }
 
-/* Repairs the warp's 16 rows of 64 x 64 sums in shared memory, which the warp has written: those in
- * doubt become sums of FP32 multiply-adds along k. A lane has columns 32 apart; lines outside D
- * repeat the last. a_block: the range of these rows, or a wider one. It is a call, by values: in
- * line it would take the registers of sums that wait. */
+/* Repairs the warp's 16 rows of 64 x 64 sums in shared memory, which the warp has written. Doubtful
+ * sums are replaced by sums of FP32 multiply-adds along k. A lane has columns 32 apart, and lines
+ * outside D repeat the last line. a_block is the range of these rows, or a wider one. It is a call
+ * with arguments by value, because inline it would take the registers of sums that wait. */
 template <class Args>
 static __device__ __noinline__ void tgi_repair_part(const Args &args, tgi_range a_block,
                                                     int first_row, int first_col, int batch,
@@ -147,7 +147,7 @@ static __device__ __noinline__ void tgi_repair_part(const Args &args, tgi_range 
     }
 }
 
-/* Takes back the scales of lines of FP16 slices, powers of two, from the sums of 64 rows. */
+/* Undoes the scales of lines of FP16 slices, which are powers of two, in the sums of 64 rows. */
 template <class Args, int Count>
 static __device__ __forceinline__ void
 tgi_scale_sums(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count])
@@ -166,8 +166,8 @@ tgi_scale_sums(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Coun
 #pragma unroll
     for (int i = 0; i < Count; i += 4, col += 8) {
         if (i % 16 == 0) {
-            /* Opaque, or the scales of all columns would be read at once, which have no room in
-             * registers. */
+            /* Otherwise the compiler would read the scales of all columns at once, which do not fit
+             * in registers. */
             __syncwarp();
             col = tgi_make_opaque(col);
         }

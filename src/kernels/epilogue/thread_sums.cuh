@@ -1,12 +1,12 @@
-/* Sums on their way through the workspace, as four warps hold them: 16 bytes of each thread side by
- * side. */
+/* Declares sums in the workspace in the order in which four warps hold them: 16 bytes of each
+ * thread side by side. */
 #ifndef TGI_THREAD_SUMS_CUH
 #define TGI_THREAD_SUMS_CUH
 
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-/* Returns this thread's share of place `index`, where a thread has `Sums` sums. */
+/* Returns the address of this thread's sums at place `index`, if a thread has `Sums` sums. */
 template <int Sums>
 static __device__ __forceinline__ float4 *tgi_find_sums(void *memory, int64_t index)
 {

@@ -9,9 +9,9 @@
 #include "kernels/schedule/tile.cuh"
 
 /* Adds each of Count sums over the lanes whose numbers differ in the bits Distance, Distance / 2 ..
- * Last. At each step a lane hands half of its sums to the lane across and takes on that lane's part
- * of the others, so that the lanes share the work: with Distance = 16 and Count >= 16 / Last * 2,
- * lane l ends with sums l / Last * Count * Last / 32 and on, in its first places. */
+ * Last. At each step a lane passes half of its sums to the lane across, and adds that lane's part
+ * of the other half, so that the lanes share the work. With Distance = 16 and Count >= 16 / Last *
+ * 2, lane l ends with sums l / Last * Count * Last / 32 and on, in its first places. */
 template <typename T, int Count, int Distance, int Last>
 static __device__ __forceinline__ void tgi_add_lanes(T *sums)
 {
@@ -33,8 +33,8 @@ static __device__ __forceinline__ void tgi_add_lanes(T *sums)
     }
 }
 
-/* Stores a tile of Rows x Cols, of which the first col_count columns are D's, to D, or to the
- * workspace where k is split. The tile is the sum, in order, of Parts tiles in shared memory, each
+/* Stores a tile of Rows x Cols, of which the first col_count columns lie in D, to D or, if k is
+ * split, to the workspace. The tile is the sum, in order, of Parts tiles in shared memory, each
  * with rows Pitch elements apart and Rows * Pitch elements in all. */
 template <typename T, int Rows, int Cols, int Pitch, int Parts, int Threads>
 static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
@@ -74,7 +74,8 @@ static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
             }
             continue;
         }
-        /* More elements at once hide more of the latency of C and the bias, and take registers. */
+        /* Handling more elements at once hides more of the latency of C and the bias, but takes
+         * registers. */
         constexpr int run = Rows / row_step, most = sizeof(T) == 4 ? 8 : 4;
         constexpr int at_once = run >= 32 / most * 4 ? most : run >= 8 && sizeof(T) == 4 ? 4 : 1;
 #pragma unroll 1

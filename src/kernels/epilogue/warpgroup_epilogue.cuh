@@ -1,9 +1,9 @@
 /*
- * The epilogue of a warpgroup's whole tile, 64 rows, in registers. It is straight-line code as far
- * as registers have computed indices otherwise. What a tile takes from memory is asked for before
- * it is due, because loads wait long while TMA fills stages: biases and scales are copied to shared
- * memory while the products are summed, and all pairs of C are read at once.
- * fragment_epilogue.cuh says how the sums lie.
+ * Applies the epilogue to a warpgroup's whole tile, 64 rows, in registers. The code is unrolled as
+ * far as registers would otherwise need computed indices. Terms in memory are requested before they
+ * are needed, because loads wait long while TMA fills stages. Biases and scales are copied to
+ * shared memory while the products are summed, and all pairs of C are read at once.
+ * fragment_epilogue.cuh describes the places of the sums.
  */
 #ifndef TGI_WARPGROUP_EPILOGUE_CUH
 #define TGI_WARPGROUP_EPILOGUE_CUH
@@ -15,9 +15,9 @@
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 
-/* Terms of lines of D, its rows or columns: `count` of them from line `first` on. Those from line
- * `end` on lie outside D and stand for any number. Threads copy words of 4 bytes, each to where its
- * first term has its place as FP32. */
+/* Terms of lines (rows or columns) of D: `count` terms from line `first` on. Terms from line `end`
+ * on lie outside D and may have any value. Threads copy words of 4 bytes, each to the place that
+ * its first term has as FP32. */
 struct tgi_line_terms {
     const void *data;
     tg_type type;
@@ -30,7 +30,7 @@ struct tgi_line_terms {
         return type == TG_TYPE_FP32 ? 2 : !tgi_is_fp8(type);
     }
 
-    /* Asks for a copy in shared memory. */
+    /* Requests a copy of the terms in shared memory. */
     __device__ __forceinline__ void copy(uint32_t memory) const
     {
         const int shift = find_shift();
@@ -42,7 +42,7 @@ struct tgi_line_terms {
             tgi_copy_async<4>(memory + (i << (4 - shift)), source + i * 4, min(bytes - i * 4, 4));
     }
 
-    /* Makes FP32 numbers of the words that this thread has copied. */
+    /* Converts the words that this thread has copied to FP32. */
     __device__ __forceinline__ void widen(uint32_t memory) const
     {
         const int shift = find_shift();
@@ -79,7 +79,7 @@ struct tgi_line_terms {
         pair[1] = value[1];
     }
 
-    /* Reads the terms now, as FP32 numbers in shared memory. */
+    /* Reads the terms at once, and writes them to shared memory as FP32 numbers. */
     __device__ __forceinline__ void read(uint32_t memory) const
     {
 #pragma unroll 1
@@ -89,8 +89,8 @@ struct tgi_line_terms {
     }
 };
 
-/* The terms of a warpgroup's tile of Cols columns. `memory`: TGI_TERM_BYTES, where scales of
- * columns come first, then those of rows; or the bias, if no vector of scales is there. */
+/* The terms of a warpgroup's tile of Cols columns. `memory` has TGI_TERM_BYTES. It holds the scales
+ * of columns, then those of rows; or the bias, if there are no vectors of scales. */
 template <int Cols> struct tgi_tile_terms {
     const tgi_gemm_args &gemm;
     const tgi_cluster_tile tile;
@@ -124,7 +124,7 @@ template <int Cols> struct tgi_tile_terms {
                reinterpret_cast<uintptr_t>(gemm.bias) % 4 == 0;
     }
 
-    /* Asks for the terms, and has C fetched to L2. Nobody reads the memory any more. */
+    /* Requests the terms, and prefetches C to L2. No thread still reads the terms' memory. */
     __device__ __forceinline__ void copy(void) const
     {
         const tgi_problem &p = gemm.problem;
@@ -138,7 +138,7 @@ template <int Cols> struct tgi_tile_terms {
         tgi_copy_async_commit();
     }
 
-    /* Returns the place of the terms of this thread's first row, or of its first columns. */
+    /* Returns the address of the term of this thread's first row, or of its first columns. */
     static __device__ __forceinline__ uint32_t find_row(uint32_t rows)
     {
         const int thread = tgi_reread_thread() % 128;
@@ -218,8 +218,8 @@ template <int Cols> struct tgi_tile_terms {
     }
 };
 
-/* Adds beta times C by pairs of neighbours of a row, of which `Words` registers' worth are read at
- * once. Pair: two elements. */
+/* Adds beta times C by pairs of neighbours of a row, and reads as many at once as fit in `Words`
+ * registers. Pair is the type of two elements. */
 template <tg_type Type, class Pair, int Words, int Count>
 static __device__ __forceinline__ void
 tgi_add_c_pairs(const tgi_gemm_args &gemm, const tgi_fragment_place &own, float (&sum)[Count])
@@ -314,7 +314,7 @@ static __device__ __forceinline__ void tgi_activate_tile(const tgi_gemm_args &ge
     }
 }
 
-/* Applies the epilogue to the sums of a tile whose terms have been asked for. C takes up to `Words`
+/* Applies the epilogue to the sums of a tile whose terms have been requested. C takes up to `Words`
  * registers. */
 template <int Words, int Cols>
 static __device__ __forceinline__ void tgi_finish_tile(const tgi_tile_terms<Cols> &terms,

@@ -15,7 +15,7 @@
 #include "kernels/ptx/launch.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 
-/* Rows x Cols: the block's tile; Warp_rows x Warp_cols: a warp's. */
+/* Rows x Cols is the block's tile, Warp_rows x Warp_cols a warp's. */
 template <class Math, int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages,
           int Threads, int A_along_k, int B_along_k>
 struct tgi_mma {
@@ -24,7 +24,8 @@ struct tgi_mma {
     typedef tgi_mma_operand<elem, Cols, Depth, B_along_k, 0, Threads> operand_b;
     static constexpr int row_parts = Warp_rows / 16, col_parts = Warp_cols / 16;
     static constexpr int steps = Depth / operand_a::step_elems;
-    /* Copies between the products of a stage of two steps would delay its barrier. */
+    /* 1: copies are issued between the products of a stage. In a stage of two steps they would
+     * delay its barrier. */
     static constexpr int is_issued_later = steps > 2;
     static constexpr int stage_bytes = operand_a::bytes + operand_b::bytes;
     static constexpr int blocks_per_sm =
@@ -51,7 +52,7 @@ struct tgi_mma {
                 operand_b::read(b[j], b_place, j, step);
         }
 
-        /* Is called beside the products of the step before, which hide its time. */
+        /* Prepares the words, beside the products of the step before, which hide its time. */
         __device__ __forceinline__ void prepare(void)
         {
 #pragma unroll
@@ -62,8 +63,8 @@ struct tgi_mma {
                 Math::prepare(b[j]);
         }
 
-        /* Adds the products. Rows go down one column and up the next, so that each fragment of A at
-         * a turn serves twice. */
+        /* Adds the products. Rows go down one column and up the next, so that the fragment of A at
+         * each turn is used twice. */
         __device__ __forceinline__ void multiply(float (&sums)[row_parts][8 * col_parts]) const
         {
             uint32_t own_a[row_parts][Math::words], own_b[col_parts][Math::words];
@@ -84,7 +85,8 @@ struct tgi_mma {
         }
     };
 
-    /* vector_elems above 1 says that an operand is a copy by repack.cu, whose lines are padded. */
+    /* Describes an operand. Its vector_elems is above 1 if it is a copy by repack.cu, whose lines
+     * are padded. */
     static __device__ __forceinline__ tgi_mma_source<elem>
     find_source_a(const tgi_gemm_args &args, const tgi_block_tile &tile, int64_t k)
     {
@@ -113,7 +115,7 @@ struct tgi_mma {
         return found;
     }
 
-    /* The copies of a unit's next stage. */
+    /* A stream has the copies of a unit's next stage. */
     template <class Schedule, class Args, typename Unit> struct stream {
         const Args &given;
         const Unit unit;
@@ -121,7 +123,7 @@ struct tgi_mma {
         typename operand_b::copies b;
         int k_left, end; /* k from the next stage on; k_left at which the last whole stage begins */
 
-        /* is_on = 0: there is nothing to copy. */
+        /* Takes is_on = 0 if there is nothing to copy. */
         __device__ __forceinline__ stream(const Args &all, const Schedule &schedule, Unit own,
                                           int is_on)
             : given(all), unit(own), a(find_a(all, schedule, own, 0)),
@@ -164,8 +166,8 @@ struct tgi_mma {
             return find_source_b(args, tile, find_k(args, tile) + k);
         }
 
-        /* Begins the copies of the next stage: makes all of them if the stage has edges, and issues
-         * all if none are to be issued later. Whole stages come first. */
+        /* Begins the copies of the next stage. If the stage has edges, it is copied whole. If no
+         * copies are issued later, all are issued here. Whole stages come first. */
         __device__ __forceinline__ void begin(uint32_t stage, int is_issued_later)
         {
             if (k_left >= end) {
@@ -179,7 +181,7 @@ struct tgi_mma {
         }
 
         /* Copies a stage with edges, which has k_left of k. It is out of line, and finds the
-         * operands again, to take no registers of the loop that calls it. */
+         * operands again, so that the loop that calls it keeps its registers. */
         static __device__ __noinline__ void copy_edges(const Args &all, Unit unit, uint32_t stage,
                                                        int k_left)
         {
@@ -208,7 +210,7 @@ struct tgi_mma {
         }
     };
 
-    /* Adds the sums of a stage to the tile's and begins new ones. */
+    /* Adds the sums of a stage to the tile's sums, and begins new ones. */
     static __device__ __forceinline__ void promote(float (&part)[row_parts][8 * col_parts],
                                                    float (&sums)[row_parts][8 * col_parts])
     {
@@ -221,8 +223,8 @@ struct tgi_mma {
             }
     }
 
-    /* Forms the block's tiles one after another. The first stages of a tile are under way while the
-     * sums of the tile before leave through the last stage. */
+    /* Forms the block's tiles one after another. The first stages of a tile are copied while the
+     * sums of the previous tile leave through the last stage. */
     template <class Schedule = tgi_block_schedule<Rows, Cols>, class Args>
     static __device__ __forceinline__ void multiply(const Args &given, uint32_t shared)
     {
@@ -237,7 +239,7 @@ struct tgi_mma {
             const int has_unit = unit < schedule.end();
             const auto own = has_unit ? unit : before;
             stream<Schedule, Args, decltype(unit)> left(given, schedule, own, has_unit);
-            /* A launch that is early finds its first tile while the kernel ahead still runs. */
+            /* A kernel that starts early finds its first tile while the kernel ahead still runs. */
             tgi_wait_for_stream();
 #pragma unroll 1
             for (int i = 0; i < Stages - 1; i++) {
@@ -255,7 +257,7 @@ struct tgi_mma {
         tgi_copy_async_wait<0>();
     }
 
-    /* Sums the tile of `left`, whose first stages are being copied. */
+    /* Forms the sums of the tile of `left`, whose first stages are being copied. */
     template <class Stream>
     static __device__ __forceinline__ void add_tile(Stream &left, int row, int col,
                                                     float (&sums)[row_parts][8 * col_parts],
@@ -311,8 +313,8 @@ struct tgi_mma {
     }
 };
 
-/* One kernel serves the storage orders: which body runs is the same for the whole grid. The bodies
- * share the code of edges and of the epilogue. FP8 has A along k. */
+/* One kernel serves all storage orders, because the whole grid runs the same body. The bodies share
+ * the code of edges and of the epilogue. FP8 has A along k. */
 template <class Math, int... Shape>
 static __device__ __forceinline__ void tgi_mma_multiply(const tgi_gemm_args &args, uint32_t shared)
 {

@@ -1,6 +1,6 @@
 /*
- * A row of kernels.def becomes a function of the sources of family mma, or four. The last arguments
- * of TGI_MMA and TGI_MMA_BODY are the math (mma_math.cuh).
+ * Makes one or four functions of a row of kernels.def, in the sources of family mma. The last
+ * arguments of TGI_MMA and TGI_MMA_BODY are the math (mma_math.cuh).
  */
 #ifndef TGI_MMA_INSTANCES_CUH
 #define TGI_MMA_INSTANCES_CUH
@@ -22,7 +22,7 @@
                    tgi_mma_multiply<__VA_ARGS__, rows, cols, depth, 8 * (thread_rows),             \
                                     4 * (thread_cols), stages, threads>(args, place);)
 
-/* Bodies of large tiles are kernels of their own, because together they spill registers: NAME_kk,
+/* Bodies of large tiles are separate kernels, because together they spill registers: NAME_kk,
  * NAME_kn, NAME_mk and NAME_mn. The first letter says whether A's lines run along k or m, the
  * second whether B's run along k or n. */
 #define TGI_MMA_BODY(name, a_along_k, b_along_k, rows, cols, depth, thread_rows, thread_cols,      \

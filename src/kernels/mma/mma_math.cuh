@@ -23,7 +23,7 @@ template <> struct tgi_mma_elem<2> {
     typedef uint16_t type;
 };
 
-/* Words that are read are those that instructions take. */
+/* This base passes words to instructions as they were read. */
 struct tgi_mma_words {
     static constexpr int words = 4, is_promoted = 0;
 
@@ -83,8 +83,8 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_fp8 : tgi_mma_words {
     }
 };
 
-/* FP8 by instructions of FP16, which hold it exactly. A word becomes two: the first two of its four
- * neighbours along k, and the other two. Their place in an instruction's k is free. */
+/* FP8 by instructions of FP16, which hold it exactly. A word becomes two, the first two of its four
+ * neighbours along k and the other two. Their place in an instruction's k is free. */
 template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 : tgi_mma_words {
     typedef uint8_t elem;
     static constexpr int words = 8;
@@ -111,10 +111,10 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 : tgi_mma_words 
     }
 };
 
-/* Types of 16 and 8 bits by FP32 multiply-adds, in the order of k: for chips without instructions
- * of the type, and where every sum is rounded. A lane fetches what its sums need: of A words of k
- * of row lane / 4, then of the row eight below; of B, for both halves of its entries, words of
- * column 2 (lane % 4), then of the next one. */
+/* Types of 16 and 8 bits by FP32 multiply-adds, in the order of k. It serves chips without
+ * instructions of the type, and precisions that round every sum. A lane reads what its sums need:
+ * of A words of k of row lane / 4, then of the row eight below; of B, for both halves of its
+ * entries, words of column 2 (lane % 4), then of the next one. */
 template <tg_type Type, tg_type B_type> struct tgi_mma_fma : tgi_mma_words {
     static constexpr int elem_bytes = Type == TG_TYPE_BF16 || Type == TG_TYPE_FP16 ? 2 : 1;
     typedef typename tgi_mma_elem<elem_bytes>::type elem;

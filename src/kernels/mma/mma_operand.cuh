@@ -1,6 +1,6 @@
 /*
- * An operand of family mma in shared memory: how its stages are copied from global memory and how
- * fragments of matrix instructions are read from them.
+ * Copies stages of an operand of family mma from global to shared memory, and reads fragments of
+ * matrix instructions from them.
  *
  * A stage holds Count entries, rows of A or columns of B, by Depth of k, in lines as they lie in
  * global memory: along k, a line an entry, or across, a line a k. Lines are cut into units of 16
@@ -23,8 +23,8 @@
 #include "kernels/mma/unit_lines.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 
-/* An operand as one block sees it. Element (line, elem) lies at data + line * line_stride + elem *
- * elem_stride. */
+/* A source is an operand as one block sees it. Element (line, elem) lies at data + line *
+ * line_stride + elem * elem_stride. */
 template <typename Elem> struct tgi_mma_source {
     const Elem *data;
     int64_t line_stride, elem_stride;
@@ -32,8 +32,8 @@ template <typename Elem> struct tgi_mma_source {
     int copy_bytes;  /* bytes of an access: 16, 8, 4, or those of an element */
     int is_padded;   /* 1: zeros follow each line to the end of its last access */
 
-    /* Finds copy_bytes for an operand at `start`. Lines of contiguous elements allow accesses of as
-     * many bytes as all of them are multiples of. */
+    /* Finds copy_bytes for an operand at `start`: the most bytes of which the addresses of all
+     * lines are multiples, if the lines are contiguous. */
     __device__ __forceinline__ void find_copy_bytes(const void *start, int64_t batch_stride,
                                                     int64_t line_count)
     {
@@ -45,7 +45,7 @@ template <typename Elem> struct tgi_mma_source {
     }
 };
 
-/* IsA: fragments are those of the wide operand of the matrix instruction. */
+/* If IsA is 1, fragments are those of the wide operand of the matrix instruction. */
 template <typename Elem, int Count, int Depth, int Along_k, int IsA, int Threads>
 struct tgi_mma_operand {
     typedef tgi_mma_source<Elem> source;
@@ -65,8 +65,7 @@ struct tgi_mma_operand {
     static_assert(Threads % units == 0 && (has_idle || lines % line_step == 0),
                   "a thread's accesses are alike");
 
-    /* Returns which line lies at a place among those of a stage. Bits of its number change
-     * places. */
+    /* Returns the line at a place of a stage. Bits of its number are exchanged. */
     static __device__ __forceinline__ constexpr int find_line(int place)
     {
         return is_mixed ? (place & ~14) | (place & 8) >> 2 | (place & 6) << 1 : place;
@@ -87,15 +86,15 @@ struct tgi_mma_operand {
         return static_cast<int>(threadIdx.x) % units;
     }
 
-    /* Returns 1 if each unit of a stage of whole k is all inside the operand or all outside. */
+    /* Returns 1 if each unit of a stage of whole k lies inside the operand or outside it. */
     static __device__ __forceinline__ int has_whole_units(const source &from)
     {
         return from.copy_bytes == 16 &&
                (Along_k || from.is_padded || from.entry_count % unit_elems == 0);
     }
 
-    /* The copies of one thread of stages of whole k and whole units. Units outside the operand are
-     * left as they are: they count only in sums outside D. */
+    /* The copies of one thread for stages of whole k and whole units. Units outside the operand are
+     * left as they are, because they count only in sums outside D. */
     struct copies {
         const Elem *data; /* the first access of the next stage */
         int64_t line_stride;
@@ -117,8 +116,8 @@ struct tgi_mma_operand {
             return left > (Along_k ? i * line_step : 0);
         }
 
-        /* Returns the place of access i in the stage at `stage`. Lines a step apart differ in the
-         * order of their units unless eight or all of them lie between. */
+        /* Returns the place of access i in the stage at `stage`. Lines that are a step apart have
+         * their units in different orders, unless eight lines or all lie between. */
         __device__ __forceinline__ uint32_t find_target(uint32_t stage, int i) const
         {
             return stage + (target ^ places::find_order(i * line_step) << 4) +
@@ -134,14 +133,14 @@ struct tgi_mma_operand {
                                       is_inside(i));
         }
 
-        /* Moves on to the next stage. */
+        /* Advances to the next stage. */
         __device__ __forceinline__ void advance(void)
         {
             data += Along_k ? Depth : Depth * line_stride;
         }
     };
 
-    /* Copies a stage that has k_left of k, with zeros behind, element by element. */
+    /* Copies a stage that has k_left of k element by element, with zeros behind. */
     static __device__ __forceinline__ void copy_elements(uint32_t stage, const source &from,
                                                          int line_count, int elem_count)
     {
@@ -197,9 +196,9 @@ struct tgi_mma_operand {
         }
     }
 
-    /* Copies a stage that has k_left of k, with zeros behind, by accesses of from.copy_bytes, none
-     * of which reads outside the operand. It is out of line, to take no registers of the loop that
-     * calls it. */
+    /* Copies a stage that has k_left of k by accesses of from.copy_bytes, with zeros behind. No
+     * access reads outside the operand. The function is out of line, so that the loop that calls it
+     * keeps its registers. */
     static __device__ __noinline__ void copy(uint32_t stage, const source from, int k_left)
     {
         const int line_count = Along_k ? from.entry_count : k_left;
@@ -229,10 +228,10 @@ struct tgi_mma_operand {
         }
     }
 
-    /* Returns where this lane reads the fragment of entries from `first` on at k = 0: an offset in
-     * a stage. `first` is a multiple of 16 Parts, where the warp has Parts times 16 entries. The
-     * words of a fragment are entries 0..7 and 8..15 at the first half of the step, then both at
-     * the second half. Those of B are both halves of entries 0..7 first, because the instruction
+    /* Returns the offset in a stage at which this lane reads the fragment of entries from `first`
+     * on at k = 0. `first` is a multiple of 16 Parts, where the warp has Parts times 16 entries.
+     * The words of a fragment are entries 0..7 and 8..15 at the first half of the step, then both
+     * at the second half. Those of B are both halves of entries 0..7 first, because the instruction
      * takes them from neighbouring registers. */
     static __device__ __forceinline__ int find_fragment(int first)
     {

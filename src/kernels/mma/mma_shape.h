@@ -5,10 +5,10 @@
 #ifndef TGI_MMA_SHAPE_H
 #define TGI_MMA_SHAPE_H
 
-/* Registers of a thread, by the number of sums that it holds. */
+/* The registers of a thread, by the number of sums that it holds. */
 #define TGI_MMA_REGISTERS(sums) ((sums) > 32 ? 255 : (sums) > 16 ? 168 : 128)
 
-/* Blocks that share the 65536 registers of a multiprocessor. */
+/* The blocks that share the 65536 registers of a multiprocessor. */
 #define TGI_MMA_BLOCKS_PER_SM(sums, threads) (65536 / (TGI_MMA_REGISTERS(sums) * (threads)))
 
 /* Shared memory holds stages. While the first stages of the next tile are copied into all but the

@@ -1,5 +1,5 @@
 /*
- * Family mma on FP32 operands that a pass before has written as slices of 16 bits
+ * Family mma multiplies FP32 operands that an earlier pass has written as slices of 16 bits
  * (copy/slice_args.h). A stage holds a chunk of k of all slices of a tile's lines. Slices lie in
  * the workspace as they lie in shared memory, so that a stage is copied in the order of addresses.
  * The products of a chunk are formed apart, those that are least before the largest, and added in
@@ -26,9 +26,9 @@ struct tgi_mma_pair {
     int a, b;
 };
 
-/* The products of a precision, in an order in which most of them share a slice with the one before:
- * of B, whose fragments are more, where Is_b_kept. The largest, of both first slices, is the last:
- * all others lose nothing beside it. */
+/* The products of a precision, in an order in which most of them share a slice with the one before.
+ * It is a slice of B, whose fragments are more, if Is_b_kept is 1. The largest product, of both
+ * first slices, is the last, so that the others lose nothing beside it. */
 template <int Count, int Is_b_kept>
 static __device__ constexpr tgi_mma_pair tgi_mma_find_pair(int product)
 {
@@ -42,12 +42,13 @@ static __device__ constexpr tgi_mma_pair tgi_mma_find_pair(int product)
     return Is_b_kept ? pair : tgi_mma_pair{pair.b, pair.a};
 }
 
-/* FP32 sums on their way to D (mma_store.cuh). */
+/* The type of FP32 sums for mma_store.cuh. */
 struct tgi_mma_fp32_sums {
     typedef float elem;
 };
 
-/* Type: BF16 or FP16. Room: slices of each operand that a stage has room for, 2 or 3. */
+/* Type is BF16 or FP16. Room is the number of slices of each operand that a stage has room for, 2
+ * or 3. */
 template <tg_type Type, int Room, int Rows, int Cols, int Warp_rows, int Warp_cols, int Stages,
           int Threads>
 struct tgi_mma_slices {
@@ -60,8 +61,8 @@ struct tgi_mma_slices {
     static constexpr int a_bytes = Room * operand_a::bytes;
     static constexpr int stage_bytes = a_bytes + Room * operand_b::bytes;
     typedef float sums_of_warp[row_parts][8 * col_parts];
-    /* The products of a chunk are formed apart. With few of them they are added to the sums beside
-     * the first reads of the next chunk. */
+    /* 1: the products of a chunk, which are formed separately, are added to the sums beside the
+     * first reads of the next chunk. This pays if there are few products. */
     static constexpr int is_added_late = Room == 2;
     static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
     static_assert(Warp_cols == 64 && 64 % Warp_rows == 0, "a warp's sums are repaired together");
@@ -69,8 +70,8 @@ struct tgi_mma_slices {
     static_assert(Rows * Cols * 4 <= Stages * stage_bytes, "a team's sums cross its stages");
     static_assert(stage_bytes % 1024 == 0, "the boxes of line_store.cuh");
 
-    /* The copies that a thread makes of an operand's slices, the next chunk's first. Operand is
-     * operand_a or operand_b. */
+    /* The copies that a thread makes of an operand's slices, beginning with the next chunk's.
+     * Operand is operand_a or operand_b. */
     template <class Operand> struct copies {
         static constexpr int units =
             Operand::bytes / 16; /* 16 bytes each, in a slice of the tile */
@@ -92,7 +93,8 @@ struct tgi_mma_slices {
                          teams::own_thread();
         }
 
-        /* Units behind the last group are left as they are: they count only in sums outside D. */
+        /* Issues the copies of a chunk. Units behind the last group are left as they are, because
+         * they count only in sums outside D. */
         __device__ __forceinline__ void issue(uint32_t target, int slice_count)
         {
 #pragma unroll
@@ -109,7 +111,7 @@ struct tgi_mma_slices {
         }
     };
 
-    /* The copies of a team's chunks of a tile, its next chunk's first. */
+    /* The copies of a team's chunks of a tile, beginning with its next chunk's. */
     struct stream {
         int slice_count, left; /* left: chunks that are not copied yet */
         copies<operand_a> a;
@@ -222,8 +224,8 @@ struct tgi_mma_slices {
             multiply_chunk<3>(a_place, b_place, part);
     }
 
-    /* Ends a run of chunks: adds the sums of the runs before it, which wait in the block's place of
-     * the workspace, and leaves them there if another run follows. */
+    /* Ends a run of chunks. It adds the sums of earlier runs, which wait in the block's place of
+     * the workspace, and leaves the total there if another run follows. */
     static __device__ __forceinline__ void end_run(const tgi_mma_slices_args &args,
                                                    const teams &team, int is_first, int is_last,
                                                    sums_of_warp &sums)
@@ -241,7 +243,7 @@ struct tgi_mma_slices {
             all[i] = 0.0f;
     }
 
-    /* Moves the products of chunk number `chunk`, none if it is -1, to the sums. */
+    /* Adds the products of chunk number `chunk`, or none if it is -1, to the sums. */
     static __device__ __forceinline__ void end_chunk(const tgi_mma_slices_args &args,
                                                      const teams &team, int chunk, int chunk_count,
                                                      sums_of_warp &part, sums_of_warp &sums)
@@ -259,7 +261,7 @@ struct tgi_mma_slices {
             end_run(args, team, chunk < TGI_RUN_CHUNKS, is_last, sums);
     }
 
-    /* Sums a tile whose first chunks are being copied. */
+    /* Forms the sums of a tile whose first chunks are being copied. */
     static __device__ __forceinline__ void add_tile(const tgi_mma_slices_args &args,
                                                     const teams &team, stream &left, int row,
                                                     int col, sums_of_warp &sums, uint32_t shared)
@@ -297,8 +299,8 @@ struct tgi_mma_slices {
         team.wait();
     }
 
-    /* Stores the warp's sums. Those of a tile in doubt are repaired in shared memory, 16 rows at a
-     * time. */
+    /* Stores the warp's sums. The sums of a doubtful tile are repaired in shared memory, 16 rows at
+     * a time. */
     static __device__ __forceinline__ void store(const tgi_mma_slices_args &args,
                                                  const tgi_block_tile &tile, int row, int col,
                                                  sums_of_warp &sums, uint32_t shared)
@@ -333,7 +335,7 @@ struct tgi_mma_slices {
     }
 
     /* Forms the block's tiles one after another. The first chunks of a tile are copied while the
-     * sums of the tile before leave through the last stage. */
+     * sums of the previous tile leave through the last stage. */
     static __device__ __forceinline__ void multiply(const tgi_mma_slices_args &args,
                                                     uint32_t block_shared)
     {

@@ -1,6 +1,7 @@
 /*
- * The argument of the kernels of family mma on slices of FP32 operands, and sizes that follow from
- * a row of kernels.def. The host (C11) fills it, the kernel reads it from constant memory.
+ * Declares the argument of the kernels of family mma on slices of FP32 operands, and sizes that
+ * follow from a row of kernels.def. The host (C11) fills it, the kernel reads it from constant
+ * memory.
  */
 #ifndef TGI_MMA_SLICES_ARGS_H
 #define TGI_MMA_SLICES_ARGS_H
@@ -9,7 +10,7 @@
 #include "kernels/gemm_args.h"
 #include "kernels/mma/mma_shape.h"
 
-/* Slices of each operand that a stage has room for. */
+/* The number of slices of each operand that a stage has room for. */
 #define TGI_MMA_SLICES_ROOM(is_fp16) ((is_fp16) ? 2 : 3)
 
 #define TGI_MMA_SLICES_SHARED_BYTES(rows, cols, room, stages)                                      \
@@ -18,7 +19,8 @@
 /* The most teams of a block (mma_teams.cuh). Slices of FP16 leave a team too little to multiply. */
 #define TGI_MMA_SLICES_TEAMS(room) ((room) > 2 ? 2 : 1)
 
-/* Blocks that share a multiprocessor's registers. The sums of a chunk are formed apart. */
+/* The blocks that share a multiprocessor's registers. The sums of a chunk are formed separately, so
+ * that a thread holds twice as many. */
 #define TGI_MMA_SLICES_BLOCKS(sums, threads) TGI_MMA_BLOCKS_PER_SM(2 * (sums), threads)
 
 /* The lines of A, or of B, and their slices. */

@@ -1,5 +1,5 @@
 /*
- * A row of kernels.def becomes a function of family mma on FP32 operands as slices.
+ * Makes a function of family mma on slices of FP32 operands of a row of kernels.def.
  */
 #ifndef TGI_MMA_SLICES_INSTANCES_CUH
 #define TGI_MMA_SLICES_INSTANCES_CUH

@@ -1,7 +1,7 @@
 /*
- * From the sums of a warp to D, or to the workspace of split-K, 16 rows at a time: the epilogue on
- * the fragments, shared memory, then D in whole lines. Four warps share the boxes that a warpgroup
- * has in epilogue/fragment_staging.cuh, a quarter each.
+ * Stores the sums of a warp to D, or to the workspace of split-K, 16 rows at a time. The epilogue
+ * is applied to fragments, which go through shared memory and leave in whole lines. Four warps
+ * share the boxes that a warpgroup has in epilogue/fragment_staging.cuh, a quarter each.
  */
 #ifndef TGI_MMA_STORE_CUH
 #define TGI_MMA_STORE_CUH
@@ -26,8 +26,7 @@ static __device__ __forceinline__ void tgi_mma_store_elements(const tgi_store_ta
     }
 }
 
-/* The place of a warp's next 16 rows, as a warpgroup's tile would lie whose rows of this warp they
- * are. */
+/* Returns the place of a warpgroup's tile of which the warp's next 16 rows are this warp's rows. */
 static __device__ __forceinline__ tgi_cluster_tile tgi_mma_find_place(const tgi_block_tile &tile,
                                                                       int row, int col)
 {
@@ -72,7 +71,7 @@ static __device__ __forceinline__ void tgi_mma_put_fp32(uint32_t box, const floa
     }
 }
 
-/* Reads back the sums that are staged, as a lane has them by tgi_put_fp32. */
+/* Reads back the staged sums, in the order in which a lane has them for tgi_put_fp32. */
 template <int Count>
 static __device__ __forceinline__ void tgi_mma_get_fp32(uint32_t box, float (&sum)[Count])
 {
@@ -87,9 +86,9 @@ static __device__ __forceinline__ void tgi_mma_get_fp32(uint32_t box, float (&su
     }
 }
 
-/* Finishes and stores a warp's 16 rows of 2 Count columns, whose sums it has staged. It is out of
- * line, once for all kernels of an image, as the epilogue brings code for all types and
- * activations. */
+/* Applies the epilogue to a warp's 16 rows of 2 Count columns, which it has staged, and stores
+ * them. It is out of line, once for all kernels of an image, because the epilogue contains code for
+ * all types and activations. */
 template <int Count>
 static __device__ __noinline__ void
 tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int k_part, uint32_t box)
@@ -125,8 +124,8 @@ tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int k_pa
     __syncwarp();
 }
 
-/* Lines of D that a warp stores: rows, or columns where those are contiguous. A lane stores a unit
- * of 16 bytes of every line_step-th of them. */
+/* The lines of D that a warp stores are rows, or columns if those are contiguous. A lane stores a
+ * unit of 16 bytes of every line_step-th of them. */
 struct tgi_mma_lines {
     uint16_t *data; /* the lane's first line, from the warp's first element on */
     int64_t pitch;  /* elements from line to line */
@@ -150,7 +149,7 @@ static __device__ __forceinline__ void tgi_mma_store_unit(uint16_t *data, int el
         data[8 * unit + i] = tgi_read_shared_2(from + 2 * i);
 }
 
-/* Stores the same part of a line that begins anywhere: whole units of memory, then the elements
+/* Stores the lane's part of a line that begins anywhere: whole units of memory, then the elements
  * in front of them and behind them, a few a lane. */
 template <int Units>
 static __device__ __forceinline__ void tgi_mma_store_shifted(uint16_t *data, int elems,
@@ -179,8 +178,8 @@ static __device__ __forceinline__ uint32_t tgi_mma_transpose(uint32_t pair)
     return __byte_perm(first, second, lane / 4 % 2 ? 0x7632 : 0x5410);
 }
 
-/* Stages 16 lines of D as numbers of Type: rows of a part, or columns 16 part .. 16 part + 15,
- * which lie across the matrices that the warp holds. */
+/* Stages 16 lines of D as numbers of Type. They are rows of a part, or columns 16 part .. 16 part +
+ * 15, which lie across the matrices that the warp holds. */
 template <tg_type Type, int Are_cols, int Parts, int Count>
 static __device__ __forceinline__ void tgi_mma_stage(const float (&sums)[Parts][Count], int part,
                                                      uint32_t box)
@@ -250,8 +249,8 @@ tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int 
     }
 }
 
-/* Stores sums as FP32, from the warp's first one on. Pairs of neighbours can be stored at once, and
- * four lanes store 32 bytes in a row. */
+/* Stores sums as FP32, from the warp's first one on. Pairs of neighbours can be stored at once, so
+ * that four lanes store 32 consecutive bytes. */
 template <int Parts, int Count>
 static __device__ __forceinline__ void tgi_mma_store_pairs(const tgi_store_target &target,
                                                            const float (&sums)[Parts][Count])

@@ -1,7 +1,7 @@
 /*
- * Teams of a block in family mma: groups of Threads threads that share out k of its tiles. Each has
- * stages and barriers of its own, as blocks that share a multiprocessor do, but their sums meet in
- * shared memory.
+ * Teams of a block in family mma are groups of Threads threads that share out k of its tiles. Each
+ * team has stages and barriers of its own, like blocks that share a multiprocessor, but their sums
+ * meet in shared memory.
  */
 #ifndef TGI_MMA_TEAMS_CUH
 #define TGI_MMA_TEAMS_CUH
@@ -10,7 +10,7 @@
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 
-/* Most: 2 if a block has one team or two, 1 if it has one. */
+/* Most is 2 if a block has one or two teams, and 1 if it has one. */
 template <int Threads, int Most> struct tgi_mma_teams {
     const int own, count;
 

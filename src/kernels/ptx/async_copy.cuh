@@ -1,7 +1,7 @@
 /*
  * Copies from global to shared memory in the background: PTX ISA, "Data Movement and Conversion
  * Instructions: Non-bulk copy". A chip before sm_80 has no cp.async: the same functions then load
- * and store, and the data is there when they return.
+ * and store, and the data have arrived when they return.
  */
 #ifndef TGI_PTX_ASYNC_COPY_CUH
 #define TGI_PTX_ASYNC_COPY_CUH
@@ -98,8 +98,8 @@ template <int Pending> static __device__ __forceinline__ void tgi_copy_async_wai
 }
 #endif
 
-/* The ladder's copies: its listings have no templates. Copies 4 bytes, or writes zero where
- * is_inside is 0. */
+/* Copies 4 bytes, or writes zero if is_inside is 0. This function and the next serve the ladder,
+ * whose listings have no templates. */
 static __device__ __forceinline__ void tgi_copy_async_4(uint32_t shared, const void *global,
                                                         int is_inside)
 {

@@ -1,7 +1,7 @@
 /*
  * Barriers of a block: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier,
- * bar". An mbarrier is 8 bytes of shared memory; its phase ends after a number of arrivals and,
- * where bytes were expected, when TMA has brought them. All need sm_90 but for the named barrier.
+ * bar". An mbarrier is 8 bytes of shared memory; its phase ends after a number of arrivals and
+ * after TMA has copied all bytes that were expected. All but the named barrier need sm_90.
  */
 #ifndef TGI_PTX_BARRIER_CUH
 #define TGI_PTX_BARRIER_CUH
@@ -36,9 +36,9 @@ static __device__ __forceinline__ void tgi_barrier_arrive(uint32_t barrier)
     asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* mbarrier.arrive: arrives at the barrier of the same address in block `rank` of the cluster. It
- * names no scope: with that of the cluster it would wait for all that the thread has written, which
- * no reader asks for here. */
+/* mbarrier.arrive: arrives at the barrier of the same address in block `rank` of the cluster. The
+ * instruction names no scope. With the cluster's scope it would wait for everything that the thread
+ * has written, which no reader needs here. */
 static __device__ __forceinline__ void tgi_barrier_arrive_remote(uint32_t barrier, int rank)
 {
     asm volatile("{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1;"

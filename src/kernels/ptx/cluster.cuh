@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* barrier.cluster: waits for all threads of the cluster that have not ended. The arrival is
- * relaxed: it does not wait for what a thread wrote before, which would take a microsecond. */
+ * relaxed: it does not wait for earlier writes of the thread, which would take a microsecond. */
 static __device__ __forceinline__ void tgi_cluster_barrier(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;" ::

@@ -1,6 +1,6 @@
 /*
  * Conversions of numbers in one instruction: PTX ISA, "Data Movement and Conversion Instructions:
- * cvt". They give what core/dtype.h computes, but for the payload of a NaN.
+ * cvt". The results are those of core/dtype.h, except for the payload of a NaN.
  */
 #ifndef TGI_PTX_CONVERT_CUH
 #define TGI_PTX_CONVERT_CUH
@@ -69,9 +69,9 @@ static __device__ __forceinline__ uint16_t tgi_encode_fp8_pair(int is_e4m3, floa
 #endif
 }
 
-/* Converts the E4M3 numbers in the lower two bytes to FP16, the first to the lower half. A
- * chip before sm_89 shifts exponent and fraction into their places, where they stand for 2^-8 of
- * the number, subnormal or not. */
+/* Converts the E4M3 numbers in the lower two bytes to FP16, the first to the lower half. A chip
+ * before sm_89 shifts exponent and fraction into place, which gives 2^-8 of the number, subnormal
+ * or not. */
 static __device__ __forceinline__ uint32_t tgi_decode_e4m3_pair(uint32_t pair)
 {
     uint32_t wide = 0;
@@ -79,7 +79,7 @@ static __device__ __forceinline__ uint32_t tgi_decode_e4m3_pair(uint32_t pair)
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(wide) : "h"(static_cast<uint16_t>(pair)));
 #else
     const uint32_t bytes = __byte_perm(pair, 0, 0x1404);
-    /* All bits are set where the number is a NaN, whose magnitude is 0x7f. */
+    /* All bits are set if the number is a NaN, whose magnitude is 0x7f. */
     uint32_t is_nan;
     asm("prmt.b32 %0, %1, 0, 0x9988;" : "=r"(is_nan) : "r"((pair & 0x7f7fu) + 0x0101u));
     const uint32_t part = (bytes & 0x80008000u) | (bytes >> 1 & 0x3f803f80u) | is_nan;
@@ -88,8 +88,8 @@ static __device__ __forceinline__ uint32_t tgi_decode_e4m3_pair(uint32_t pair)
     return wide;
 }
 
-/* Rounds an FP32 number to the nearest TF32 number, ties away from zero. Matrix instructions do not
- * read the lower 13 bits, which it leaves as they come. */
+/* Rounds an FP32 number to the nearest TF32 number, ties away from zero. The lower 13 bits stay
+ * undefined, because matrix instructions do not read them. */
 static __device__ __forceinline__ uint32_t tgi_round_tf32(uint32_t bits)
 {
     return fabsf(__uint_as_float(bits)) < INFINITY ? bits + 0x1000u : bits;

@@ -43,14 +43,15 @@ template <int Count> static __device__ __forceinline__ void tgi_lower_registers(
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
 }
 
-/* Returns threadIdx.x as int: of unsigned indices the compiler keeps more in registers. */
+/* Returns threadIdx.x as int, because the compiler keeps more values in registers for unsigned
+ * indices. */
 static __device__ __forceinline__ int tgi_thread(void)
 {
     return static_cast<int>(threadIdx.x);
 }
 
-/* Reads threadIdx.x where this call stands. What is derived from it takes no registers in loops
- * before the call. */
+/* Reads threadIdx.x at the place of this call. Values that are derived from it take no registers in
+ * loops before the call. */
 static __device__ __forceinline__ int tgi_reread_thread(void)
 {
     int thread;
@@ -58,8 +59,8 @@ static __device__ __forceinline__ int tgi_reread_thread(void)
     return thread;
 }
 
-/* elect.sync (sm_90): returns 1 in one lane of a converged warp. The compiler knows that it is one
- * lane, and feeds TMA from uniform registers without a loop over lanes. */
+/* elect.sync (sm_90): returns 1 in one lane of a converged warp. The compiler knows that it is a
+ * single lane, and passes arguments of TMA in uniform registers without a loop over lanes. */
 static __device__ __forceinline__ int tgi_elect(void)
 {
     int is_elected;
@@ -69,7 +70,8 @@ static __device__ __forceinline__ int tgi_elect(void)
 }
 
 /* Returns the first lane's value, for a warp whose lanes agree. The compiler then knows that they
- * do, and keeps what follows in uniform registers, whence matrix instructions and TMA take it. */
+ * agree, and keeps derived values in uniform registers, from which matrix instructions and TMA read
+ * them. */
 static __device__ __forceinline__ int tgi_make_uniform(int value)
 {
     return __shfl_sync(~0u, value, 0);

@@ -1,7 +1,7 @@
 /*
- * Values that the compiler may know nothing about: PTX without an instruction. An opaque value
- * keeps the compiler from forming again, from moving or from keeping in registers what is derived
- * from it; each use says which.
+ * Makes values opaque to the compiler, by PTX without an instruction. An opaque value keeps the
+ * compiler from computing derived values again, from moving them or from keeping them in registers;
+ * each use says which.
  */
 #ifndef TGI_PTX_OPAQUE_CUH
 #define TGI_PTX_OPAQUE_CUH

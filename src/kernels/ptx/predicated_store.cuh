@@ -1,12 +1,12 @@
-/* Stores under a predicate, in place of a branch around a store. */
+/* Declares stores under a predicate, which replace a branch around a store. */
 #ifndef TGI_PTX_PREDICATED_STORE_CUH
 #define TGI_PTX_PREDICATED_STORE_CUH
 
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-/* Defines, for a type of numbers: a store of one if the condition holds, and of two neighbours, to
- * an address that is aligned for both. Addresses are generic. */
+/* Defines, for a type of numbers, a store of one number if the condition holds, and a store of two
+ * neighbours to an address that is aligned for both. Addresses are generic. */
 #define TGI_DEFINE_STORES_IF(type, suffix, constraint)                                             \
     static __device__ __forceinline__ void tgi_store_if(type *place, type value, int condition)    \
     {                                                                                              \

@@ -18,7 +18,7 @@
 #define TGI_HAS_TMA 0
 #endif
 
-/* prefetch.tensormap: has the chip fetch a tensor map before its first use. */
+/* prefetch.tensormap: prefetches a tensor map before its first use. */
 static __device__ __forceinline__ void tgi_prefetch_map(const tgi_tensor_map *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
@@ -47,8 +47,8 @@ static __device__ __forceinline__ void tgi_tma_load_multicast(uint16_t ranks, ui
                  : "memory");
 }
 
-/* cp.async.bulk.tensor: copies a TMA box from shared memory, as a group of its own. What lies
- * outside the tensor is left out. */
+/* cp.async.bulk.tensor: copies a TMA box from shared memory, as a group of its own. Elements
+ * outside the tensor are not stored. */
 static __device__ __forceinline__ void tgi_tma_store(const tgi_tensor_map *map, uint32_t shared,
                                                      int x, int y, int z)
 {

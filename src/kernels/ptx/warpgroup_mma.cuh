@@ -34,8 +34,8 @@ static __device__ __forceinline__ uint64_t tgi_describe_64(uint32_t shared)
            (shared & 0x3ffff) >> 4;
 }
 
-/* wgmma.fence: stands before the first instruction that reads or adds to registers which this
- * thread has written. */
+/* wgmma.fence: must precede the first instruction that reads or adds to registers that this thread
+ * has written. */
 static __device__ __forceinline__ void tgi_wgmma_fence(void)
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");

@@ -1,7 +1,7 @@
 /*
- * The persistent schedule of clusters: as many clusters as the GPU holds work through a list of
- * units. A unit is a tile for each row of the cluster or, after the whole tiles, a part of k of
- * such tiles (split-K). Clusters of several parts share out k of one tile among their blocks.
+ * Schedules clusters persistently: as many clusters as the GPU holds work through a list of units.
+ * A unit is a tile for each row of the cluster or, after the whole tiles, a part of k of such tiles
+ * (split-K). Clusters of several parts share out k of one tile among their blocks.
  */
 #ifndef TGI_CLUSTER_TILES_CUH
 #define TGI_CLUSTER_TILES_CUH
@@ -30,8 +30,8 @@ static __device__ __forceinline__ int tgi_find_cluster_part(const tgi_cluster_wo
     return rank >> (work.cluster_rows - 1);
 }
 
-/* Returns tile `row` of cluster `index` of D, numbered over all batch entries: down the columns of
- * groups of rows of clusters, as tgi_find_in_group numbers tiles. */
+/* Returns tile `row` of cluster `index`. Clusters are numbered over all batch entries, down the
+ * columns of groups of rows of clusters, as tgi_find_in_group numbers tiles. */
 static __device__ __forceinline__ tgi_cluster_tile
 tgi_find_cluster_tile(const tgi_cluster_work &work, int index, int row, int rows, int cols)
 {
@@ -52,8 +52,8 @@ tgi_find_cluster_tile(const tgi_cluster_work &work, int index, int row, int rows
     return tile;
 }
 
-/* begin() and next() read the cluster's number and count again at each call: the producer has few
- * registers. */
+/* In this schedule begin() and next() read the cluster's number and count again at each call,
+ * because the producer has few registers. */
 template <int Rows, int Cols> struct tgi_cluster_schedule {
     const tgi_cluster_work &work;
     int rank;
@@ -104,7 +104,7 @@ template <int Rows, int Cols> struct tgi_cluster_schedule {
     }
 };
 
-/* The schedule of clusters with the cluster's number and count in uniform registers. */
+/* This schedule of clusters keeps the cluster's number and count in uniform registers. */
 template <int Rows, int Cols>
 struct tgi_uniform_cluster_schedule : tgi_cluster_schedule<Rows, Cols> {
     int first, stride;

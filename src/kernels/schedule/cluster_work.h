@@ -1,6 +1,6 @@
 /*
- * The work of a persistent grid of clusters (cluster_tiles.cuh), an argument of kernels. The host
- * (C11) fills it.
+ * Declares the work of a persistent grid of clusters (cluster_tiles.cuh), an argument of kernels.
+ * The host (C11) fills it.
  */
 #ifndef TGI_CLUSTER_WORK_H
 #define TGI_CLUSTER_WORK_H
@@ -19,11 +19,11 @@ typedef struct tgi_cluster_order {
 typedef struct tgi_cluster_work {
     tgi_cluster_order order;
     int32_t tile_rows, tile_cols;
-    /* The blocks of a cluster have tiles one below the other, 1 or 2, and share out k of each in
-     * cluster_parts, which they add among themselves. */
+    /* The blocks of a cluster have 1 or 2 tiles, one below the other, and share out k of each in
+     * cluster_parts parts, whose sums they add among themselves. */
     int32_t cluster_rows, cluster_parts;
-    /* Units of all batch entries: the first whole_count are clusters of tiles with whole k. Those
-     * after them are the split-K parts of `split` clusters (1 where there are none). */
+    /* Units of all batch entries. The first whole_count units are clusters of tiles with whole k.
+     * The others are the split-K parts of `split` clusters (1 if there are none). */
     int32_t whole_count, unit_count;
     tgi_divisor split;
     int32_t step_count;     /* steps of a tile that is not split */

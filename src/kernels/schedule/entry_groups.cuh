@@ -1,6 +1,6 @@
 /*
- * A schedule of groups of batch entries: a block has whole products, several at once, or some rows
- * of one.
+ * Schedules groups of batch entries. A block has whole products, several at once, or some rows of
+ * one.
  */
 #ifndef TGI_ENTRY_GROUPS_CUH
 #define TGI_ENTRY_GROUPS_CUH
@@ -12,9 +12,9 @@ struct tgi_entry_place {
     int batch, row;
 };
 
-/* The grid has a block for each unit, or as many as run at once. Without parts, unit u is entries
- * u * entries and on. With parts a unit is some rows of one entry. Units and entries are less than
- * 2^31. */
+/* The grid has a block for each unit, or as many blocks as run at once. Without parts, unit u has
+ * the entries from u * entries on. With parts, a unit is some rows of one entry. Units and entries
+ * are less than 2^31. */
 struct tgi_entry_schedule {
     tgi_divisor parts; /* units of an entry */
     int entries, part_rows;

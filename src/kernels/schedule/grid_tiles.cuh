@@ -1,6 +1,6 @@
 /*
- * Schedules by the grid: a block has one tile of D, of one or of several batch entries, or every
- * tile whose number is its own plus a multiple of the grid's width.
+ * Schedules tiles by the grid. A block has one tile of D, of one or of several batch entries, or
+ * every tile whose number is its own plus a multiple of the grid's width.
  */
 #ifndef TGI_GRID_TILES_CUH
 #define TGI_GRID_TILES_CUH

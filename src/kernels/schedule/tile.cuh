@@ -1,5 +1,5 @@
 /*
- * The tile of D that a block works on, and the interface of what hands tiles out.
+ * Declares the tile of D that a block works on, and the interface of schedules.
  *
  * A schedule shares the work of a launch among its blocks. It is a struct, made of the kernel's
  * argument, with
@@ -10,15 +10,14 @@
  *     tile(unit)             returns the unit's tile
  *     problem(given, unit)   returns the problem that the tile belongs to, of the kernel's argument
  *
- * What loads and stores a tile takes both: the tile says where it lies, its problem has the limits,
- * the strides and the addresses. Tiles of one launch may so belong to several problems, which share
- * what a kernel chooses once: types, storage orders, the shape of clusters, the number of split-K
- * parts. A body finds again what it keeps from tile to tile where tgi_is_same_problem() returns 0.
- * unit_ranges.cuh has take() in place of tile() and next().
+ * Functions that load and store a tile take both. The tile has its place, and its problem has the
+ * limits, strides and addresses. Tiles of one launch may thus belong to several problems, which
+ * share what a kernel chooses once: types, storage orders, the shape of clusters, the number of
+ * split-K parts. If tgi_is_same_problem() returns 0, a body finds again what it keeps from tile to
+ * tile. unit_ranges.cuh has take() in place of tile() and next().
  *
- * problem() takes the argument, and most schedules do not keep it: a reference that is a member
- * hides from the compiler that the argument can be read at any time, which changes what it reads
- * ahead.
+ * problem() takes the argument, and most schedules do not keep it. A reference as a member hides
+ * from the compiler that the argument can be read at any time, which changes what it reads ahead.
  */
 #ifndef TGI_TILE_CUH
 #define TGI_TILE_CUH
@@ -45,7 +44,7 @@ static __device__ __forceinline__ int64_t tgi_find_first_k(const tgi_gemm_args &
     return part * args.k_part_elems;
 }
 
-/* Returns how many k the part that begins at first_k has. */
+/* Returns the number of k of the part that begins at first_k. */
 static __device__ __forceinline__ int64_t tgi_count_k(const tgi_gemm_args &args, int64_t first_k)
 {
     return min(args.k_part_elems, args.problem.k - first_k);

@@ -1,16 +1,16 @@
 /*
- * The schedule of a grid that streams along k: each tile of D takes tile_units units of
- * k_part_elems of k, and each block has a range of consecutive units, of one tile after another
- * (stream-K). A tile that several blocks share has a part of k from each.
+ * Schedules a grid that streams along k (stream-K). Each tile of D has tile_units units of
+ * k_part_elems of k, and each block has a range of consecutive units, of one tile after another. A
+ * tile that several blocks share has a part of k from each.
  */
 #ifndef TGI_UNIT_RANGES_CUH
 #define TGI_UNIT_RANGES_CUH
 
 #include "kernels/schedule/tile.cuh"
 
-/* IsDealt = 1: whole tiles are dealt to the blocks in turn if k is not split. All blocks then read
- * the same lines of B at a time, in neighbouring columns. Memory is slower if the columns that are
- * read at once lie far apart. */
+/* If IsDealt is 1, whole tiles are dealt to the blocks in turn if k is not split. All blocks then
+ * read the same lines of B at a time, in neighbouring columns. Memory is slower if the columns that
+ * are read at once lie far apart. */
 template <int IsDealt> struct tgi_range_schedule {
     int64_t col_blocks, tile_units, unit_count;
     int is_dealt;
@@ -53,8 +53,8 @@ template <int IsDealt> struct tgi_range_schedule {
     }
 
     /* Finds the tile of `unit` and its range of k, k .. k_end - 1, and moves `unit` to the first
-     * one of this block's next tile: tile() and next() at once, since both take the division. The
-     * schedule keeps neither args nor cols, which would take registers. */
+     * one of this block's next tile. It does the work of tile() and next() at once, since both need
+     * the division. The schedule keeps neither args nor cols, which would take registers. */
     __device__ __forceinline__ void take(const tgi_gemm_args &args, int cols, int64_t &unit,
                                          tgi_block_tile &tile, int64_t &k, int64_t &k_end) const
     {

@@ -1,5 +1,5 @@
 /*
- * STORE by TMA: from all sums of a tile in shared memory to rows of D, or of the workspace, that
+ * Stores all sums of a tile by TMA, from shared memory to rows of D or of the workspace, which may
  * begin at any element.
  */
 #ifndef TGI_SIMT_BULK_CUH
@@ -10,8 +10,8 @@
 #include "kernels/ptx/tma.cuh"
 
 #if TGI_HAS_TMA
-/* Stores columns first .. end - 1 of a row, whose column 0 is word `shift` of a unit of 16 bytes in
- * both memories: TMA copies whole units, the thread what is before and after them. */
+/* Stores columns first .. end - 1 of a row. Column 0 is word `shift` of a unit of 16 bytes in both
+ * memories. TMA copies whole units, and the thread copies the words before and after them. */
 static __device__ __forceinline__ void store_row(float *d, const float *sums, int shift, int first,
                                                  int end)
 {
@@ -29,9 +29,9 @@ static __device__ __forceinline__ void store_row(float *d, const float *sums, in
     }
 }
 
-/* Brings sums to shared memory and on to D by TMA, row by row. Stores by threads would wait for
- * memory in the queue through which the multiprocessor's other blocks read shared memory. Rows lie
- * in shared memory as far after a multiple of 16 bytes as they do in D. */
+/* Writes sums to shared memory and stores them to D by TMA, row by row. Stores by threads would
+ * wait for memory in the queue through which the multiprocessor's other blocks read shared memory.
+ * Rows have the same offset from a multiple of 16 bytes in shared memory as in D. */
 template <typename Shape, int Rows, int Cols, int ThreadRows, int ThreadCols, int Threads>
 static __device__ __forceinline__ void
 store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int row_skip,
@@ -40,8 +40,8 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
     /* Rows are ordered by lane before they are ordered within a lane, so that eight lanes' 16 bytes
      * lie in different banks. */
     int slot = row / Shape::warp_rows * Shape::warp_rows + row % Shape::warp_rows / 4;
-    /* Words by which row 0 is shifted, and how many more each row is than the one above. A thread's
-     * rows come in fours, so that they are shifted as those of other threads. */
+    /* The words by which row 0 is shifted, and by which each row is shifted more than the one
+     * above. A thread's rows come in fours, so that all threads have the same shifts. */
     const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(d) / 4 % 4);
     const unsigned shift_step = static_cast<unsigned>(d_row % 4);
     /* Without this barrier sums would overwrite a stage that is still to be read. */
@@ -73,7 +73,7 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
     /* Without this barrier a row would be copied before all its threads have written it. */
     __syncthreads();
     const int end = static_cast<int>(min(static_cast<int64_t>(Cols), col_count));
-    /* If set, no row begins or ends within a unit, and no row need be asked. */
+    /* 1: no row begins or ends within a unit, so that rows need no test. */
     const int has_units = shift == 0 && shift_step == 0 && col_skip % 4 == 0 && end % 4 == 0;
     for (slot = threadIdx.x; slot < Rows; slot += Threads) {
         int i = slot / Shape::lane_rows % ThreadRows;

@@ -1,5 +1,5 @@
 /*
- * STORE by threads: from a tile of sums in shared memory to D, or to the workspace of split-K.
+ * Stores a tile of sums by threads, from shared memory to D or to the workspace of split-K.
  * Slices are added in order; a warp writes along rows of D.
  */
 #ifndef TGI_SIMT_STORE_CUH
@@ -8,11 +8,11 @@
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/epilogue/row_epilogue.cuh"
 
-/* A store that is called, not inlined, is one function for all kernels of a row, which halves the
- * PTX. On Hopper, where the passes of the store are unrolled, only the store of the epilogue is
- * called: a call in the way of every product may give sums other registers, of which two meet in
- * one bank. Before Hopper, with cp.async, calls make the image larger. Two rows of four columns at
- * once spill registers there. */
+/* Stores that are called, not inlined, are one function for all kernels of a row, which halves the
+ * PTX. On Hopper, where the passes of the store are unrolled, only the store through the epilogue
+ * is called. A call in the path of every product may give sums other registers, of which two meet
+ * in one bank. Before Hopper, with cp.async, calls make the image larger, and two rows of four
+ * columns at once spill registers. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TGI_STORE_SUMS __forceinline__
 #define TGI_STORE_TERMS __noinline__
@@ -27,22 +27,23 @@
 #define TGI_TERMS_ROWS 1
 #endif
 
-/* Returns the word of sum (row, col) in a tile `Cols` wide. Groups of four columns are permuted by
- * the group of four rows, so that a warp's writes, which run down rows, spread over the banks. */
+/* Returns the word of sum (row, col) in a tile of `Cols` columns. Groups of four columns are
+ * permuted by the group of four rows, so that a warp's writes, which run down rows, spread over the
+ * banks. */
 template <int Cols> static __device__ __forceinline__ int find_word(int row, int col)
 {
     return row * Cols + (col / 4 ^ row / 4 % 8) * 4 + col % 4;
 }
 
-/* Stores the sums of a pass. RowRun rows of the pass lie together in D, and the next RowRun come
- * RowStep rows further down. The first row_skip rows (of the tile from the pass on, may be
- * negative) and col_skip columns belong to another block. */
+/* Stores the sums of a pass. RowRun rows of the pass are consecutive in D, and the next RowRun rows
+ * lie RowStep rows further down. The first row_skip rows of the tile from the pass on (it may be
+ * negative) and the first col_skip columns belong to another block. */
 template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads, int Vector>
 static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int64_t d_row,
                                                  int64_t row_count, int64_t col_count, int row_skip,
                                                  int col_skip)
 {
-    /* A thread keeps its columns, so that from row to row only addresses advance. */
+    /* A thread keeps its columns, so that only addresses advance from row to row. */
     constexpr int lanes = Cols / Vector, step = Threads / lanes;
     static_assert(Threads % lanes == 0 && Rows % step == 0, "equal rows");
     const int col = threadIdx.x % lanes * Vector;
@@ -124,8 +125,8 @@ static __device__ TGI_STORE_TERMS void store_columns(uint32_t address, const tgi
     }
 }
 
-/* Stores the sums of a pass through the epilogue, or with gaps between columns. row_0, col_0: where
- * the first row of the pass and column 0 of the tile lie in D. */
+/* Stores the sums of a pass through the epilogue, to a D that may have gaps between columns. The
+ * first row of the pass and column 0 of the tile are row_0 and col_0 of D. */
 template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads>
 static __device__ __forceinline__ void store_terms(uint32_t address, const tgi_gemm_args &args,
                                                    int64_t batch, int64_t row_0, int64_t col_0,

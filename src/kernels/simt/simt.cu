@@ -1,8 +1,8 @@
 /*
- * The kernels of family simt: for each row of kernels.def one function for each pair of ways to
- * copy A and B, NAME_<A><B> with the letters of copy/panel_copy.cuh. Copies by pairs (p) help if
- * the pitch is a multiple of 8 bytes but not of 16. They exist on Hopper alone, and only for B
- * beside an A that is copied along k, as in a product of row-major matrices. For all cases they
+ * Makes the kernels of family simt: for each row of kernels.def one function for each pair of ways
+ * to copy A and B, NAME_<A><B> with the letters of copy/panel_copy.cuh. Copies by pairs (p) help if
+ * the pitch is a multiple of 8 bytes but not of 16. They exist only on Hopper, and only for B
+ * beside an A that is copied along k, as in a product of row-major matrices. Kernels for all cases
  * would add a third to the code.
  */
 #define TGI_LEAST_D_BYTES 4

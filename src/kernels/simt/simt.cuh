@@ -5,8 +5,8 @@
  * one k ahead -> ThreadRows x ThreadCols sums a thread -> shared memory -> D (pass_store.cuh,
  * bulk_store.cuh).
  *
- * Where the tile has fewer elements than the threads can hold, the threads form slices: each slice
- * sums its own part of every stage, and the slices are added, in order, when the tile is stored.
+ * If the tile has fewer elements than the threads can hold, the threads form slices. Each slice
+ * sums its own part of every stage, and the slices are added in order when the tile is stored.
  *
  * The kernel is bound by the issue of instructions: a k step of 8 x 16 sums is 128 multiply-adds
  * and 6 reads of shared memory. Three more things matter: which registers ptxas gives to a sum and
@@ -25,7 +25,7 @@
 /* The constants of an instance. */
 template <int Rows, int Cols, int Depth, int ThreadRows, int ThreadCols, int Stages, int Threads>
 struct tgi_shape {
-    /* Lanes of a warp: lane_rows down rows, the others along columns. */
+    /* A warp has lane_rows lanes down the rows, and 32 / lane_rows along the columns. */
     static constexpr int lane_rows = Rows % (8 * ThreadRows) == 0 ? 8 : 4;
     static constexpr int lane_cols = 32 / lane_rows;
     static constexpr int warp_rows = lane_rows * ThreadRows, warp_cols = lane_cols * ThreadCols;
@@ -35,20 +35,20 @@ struct tgi_shape {
     static constexpr int a_words = TGI_LINE_WORDS(Rows), b_words = TGI_LINE_WORDS(Cols);
     static constexpr int a_bytes = Depth * a_words * 4;
     static constexpr int stage_bytes = Depth * (a_words + b_words) * 4;
-    /* D is stored in passes, four rows of each thread at a time, to fit where the stages were. */
+    /* D is stored in passes, four rows of each thread at a time, which fit into the memory of the
+     * stages. */
     static constexpr int passes = ThreadRows / 4, pass_rows = Rows / passes;
     static constexpr int sum_bytes = slices * pass_rows * Cols * 4;
     static_assert(warps * slices * 32 == Threads, "threads must fill whole slices");
     static_assert(slice_depth % 8 == 0, "groups of copies; two sets of registers in turn");
     static_assert(Rows * Depth % Threads == 0 && Cols * Depth % Threads == 0, "copies along k");
-    /* 1: store_bulk takes all sums at once, where the stages were. */
-    static constexpr int bulk_words = Cols + 4; /* from row to row */
+    /* 1: store_bulk stores all sums at once, from the memory of the stages. */
+    static constexpr int bulk_words = Cols + 4; /* words from row to row */
     static constexpr int has_bulk = slices == 1 && Rows * bulk_words * 4 <= Stages * stage_bytes;
 };
 
-/* A tile that would stick out of D is moved back inside, so that it is loaded like any other. The
- * rows and columns that it then shares with its neighbour, row_skip and col_skip of them, are not
- * stored. */
+/* A tile that would reach beyond D is moved back inside, so that it is loaded like any other. The
+ * row_skip rows and col_skip columns that it then shares with its neighbour are not stored. */
 struct tgi_inner_tile : tgi_block_tile {
     int row_skip, col_skip;
 };
@@ -123,9 +123,10 @@ static __device__ __forceinline__ void fetch_edge(const tgi_stream &stream)
         copy_edge<Cols, Depth, Threads, BMode>(shared + Shape::a_bytes, stream.b, depth);
 }
 
-/* Issues the copies of the stage that belong before k step `step` of step_count; the last step has
- * none. Copies come in groups, as each group costs instructions of its own, but of no more than
- * some six, as reads of shared memory wait behind them, longest behind copies of 4 bytes. */
+/* Issues those copies of a stage that come before k step `step` of step_count; the last step has
+ * none. Copies come in groups, because each group costs instructions of its own. A group has at
+ * most some six, because reads of shared memory wait behind them, longest behind copies of 4
+ * bytes. */
 template <int Rows, int Cols, int Depth, int Threads, int AMode, int BMode>
 static __device__ __forceinline__ void copy_pieces(const tgi_stream &stream, int step,
                                                    int step_count)
@@ -171,7 +172,7 @@ static __device__ __forceinline__ void read_step(float a[ThreadRows], float b[Th
 #pragma unroll
     for (int j = 0; j < ThreadCols; j += 4)
         tgi_read_shared_16(b + j, b_shared + (k * Shape::b_words + j * Shape::lane_cols) * 4);
-    /* Keeps the reads up here: the compiler would let them sink to where they are used. */
+    /* Without this barrier the compiler would move the reads down to their use. */
     __syncwarp();
 }
 
@@ -191,7 +192,7 @@ static __device__ __forceinline__ void multiply_step(float sum[ThreadRows][Threa
         }
 }
 
-/* Brings sums to shared memory and on to D, four rows of each thread a pass. */
+/* Writes sums to shared memory and stores them to D, four rows of each thread a pass. */
 template <typename Shape, int Rows, int Cols, int ThreadRows, int ThreadCols, int Threads>
 static __device__ __forceinline__ void
 store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
@@ -217,8 +218,8 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
         return;
     }
 #endif
-    /* Unrolled, each way of storing comes once for each pass, which is more code. Hopper loses time
-     * without; other chips take the short code. */
+    /* If unrolled, the code has each way of storing once for each pass. Hopper loses time without
+     * unrolling; other chips use the short code. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #pragma unroll
 #else
@@ -228,8 +229,8 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
         /* Without this barrier sums would overwrite a stage, or sums of the pass before, that
          * are still to be read. */
         __syncthreads();
-        /* Sums go word by word: 16-byte writes would tie them to runs of registers all through the
-         * loop, where they and their factors would then meet in one register bank. */
+        /* Sums are written word by word. 16-byte writes would tie them to runs of registers in the
+         * whole loop, where they and their factors would then meet in one register bank. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #pragma unroll
         for (int i = 0; i < 4; i++)
@@ -239,7 +240,7 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
                      find_word<Cols>(pass_row + i, col + j / 4 * Shape::lane_cols * 4 + j % 4)] =
                     sum[pass * 4 + i][j];
 #else
-        /* Registers have no addresses, so all rows are tried for those of the pass. */
+        /* Registers take no computed index, so all rows are tested for those of the pass. */
 #pragma unroll
         for (int i = 0; i < ThreadRows; i++)
 #pragma unroll

@@ -3,8 +3,8 @@
  * D times 8 of its rows. The products cost next to nothing that way, even where D has fewer rows:
  * the missing rows are copies of the last.
  *
- * B goes from memory straight into the registers that the instructions take, 16 bytes of a line a
- * lane. The order in which k is summed is free, so that a lane multiplies what it reads. Only the
+ * B goes from memory straight into the registers that the instructions take. A lane reads 16 bytes
+ * of a line. It multiplies what it reads, because the order in which k is summed is free. Only the
  * end of a tile needs a barrier, and two stages are loaded ahead in each warp's registers. The
  * warps of a block share out k, and their sums are added in shared memory.
  */
@@ -26,8 +26,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
     static constexpr int along_k = 1, rows = Rows, cols = Cols, depth = Depth, threads = Threads;
     static constexpr int warps = Threads / 32, sum_parts = warps, warp_line_step = 0,
                          has_fewer_cols = 0, sum_first = 0, sum_pitch = Cols;
-    /* width: elements of 16 bytes; share: those of a stage that a warp has; reads: of a lane along
-     * it. */
+    /* `width` is the elements of 16 bytes, `share` the elements of a line of a stage that a warp
+     * has, and `reads` the reads of a lane along them. */
     static constexpr int width = 16 / sizeof(elem), share = Depth / warps,
                          reads = share / (4 * width);
     static_assert(reads * 4 * width * warps == Depth && Cols % 16 == 0 && Rows % 8 == 0,
@@ -38,12 +38,12 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         uint32_t b[reads][Cols / 8][4], a[reads][Rows / 8][4];
     };
 
-    /* [i][j]: columns from 16 i on of the tile, rows from 8 j on. */
+    /* Sums [i][j] are of columns from 16 i on of the tile and rows from 8 j on. */
     struct sums {
         float value[Cols / 16][Rows / 8][4];
     };
 
-    /* Room of read_edges, for B, or for A where that takes more. */
+    /* The shared memory of read_edges, for B or, if it needs more, for A. */
     struct edge_reads {
         alignas(16) elem room[warps][reads * (Cols > Rows ? Cols : Rows) / 8][32][2 * width];
     };
@@ -55,8 +55,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
 
     static constexpr int shared_bytes = sizeof(shared_all);
 
-    /* Lines of an operand: element (line, k) lies at data + line * line_stride + k * elem_stride.
-     * last_line is the last line, k_left the count of elements along k. */
+    /* A source describes lines of an operand: element (line, k) lies at data + line * line_stride +
+     * k * elem_stride. last_line is the last line, and k_left the number of elements along k. */
     struct source {
         const elem *data;
         int64_t line_stride, elem_stride;
@@ -64,7 +64,7 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         int is_aligned; /* 1: each line begins at a multiple of 16 bytes, and elem_stride is 1 */
     };
 
-    /* Returns where this lane's line i lies. */
+    /* Returns the address of this lane's line i. */
     static __device__ __forceinline__ const elem *find_line(const source &from, int i)
     {
         const int line = min(i * 8 + static_cast<int>(threadIdx.x) % 32 / 4, from.last_line);
@@ -90,8 +90,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         value[3] = words.w;
     }
 
-    /* Reads whole stages of contiguous lines, by aligned 16 bytes or by the two units that hold the
-     * wanted ones, of which the second belongs to the line too. */
+    /* Reads a whole stage of contiguous lines, by aligned 16 bytes or by the two units that hold
+     * the wanted bytes. The second unit belongs to the line too. */
     template <int IsAligned, int IsKept, int Lines>
     static __device__ __forceinline__ void read(uint32_t (&value)[reads][Lines][4],
                                                 const source &from)
@@ -114,9 +114,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         }
     }
 
-    /* Reads any stage by way of 32 bytes of shared memory for each read of a lane, over which a
-     * loop can run as it could not over registers. It reads nothing past the end of k, and gives
-     * zeros there. */
+    /* Reads any stage through 32 bytes of shared memory for each read of a lane. A loop can run
+     * over these, but not over registers. Nothing past the end of k is read; zeros stand there. */
     template <int Lines>
     static __device__ __forceinline__ void read_edges(uint32_t (&value)[reads][Lines][4],
                                                       const source &from, edge_reads &edges)
@@ -164,13 +163,13 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
             read_edges(value, from, edges);
     }
 
-    /* The place in the work, as far as registers have room for it: where the next stage is, and how
-     * many there are to the end of this block's part of the tile. The rest is found again at each
-     * tile. */
+    /* The position in the work, as far as registers have room for it: the address of the next
+     * stage, and the number of stages to the end of this block's part of the tile. The rest is
+     * found again at each tile. */
     struct position {
         int64_t unit; /* the first unit of this block's next tile */
         const elem *a, *b;
-        int64_t k_left; /* to the end of the problem's k */
+        int64_t k_left; /* k to the end of the problem's k */
         int last_col, stages_left;
 
         __device__ __forceinline__ void enter(const tgi_gemm_args &given)
@@ -208,7 +207,7 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
     /* Returns the tile of a unit; its k >= last if the block has no such unit. */
     static __device__ __forceinline__ cursor find_cursor(const tgi_gemm_args &given, int64_t unit)
     {
-        /* Opaque, or the compiler keeps from tile to tile what it can find again. */
+        /* Opaque, or the compiler keeps values from tile to tile that can be found again. */
         const typename cursor::schedule work(given, tgi_make_opaque(Cols));
         cursor at;
         at.unit = unit;
@@ -341,7 +340,7 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         }
     }
 
-    /* Returns how many stages the tile of the unit has. */
+    /* Returns the number of stages of the tile of the unit. */
     static __device__ __forceinline__ int count_stages(const tgi_gemm_args &given, int64_t unit)
     {
         const cursor at = find_cursor(given, unit);

@@ -1,18 +1,18 @@
 /*
- * The body of families dot and rank for FP32 and FP64, by multiply-adds.
+ * This body of families dot and rank multiplies FP32 and FP64 by multiply-adds.
  *
  * dot:  each warp owns a part of the tile's columns. Its lanes form a grid of columns by k, and the
- *       sums of lanes that share out k are added by shuffles at the end. Where D has 16 rows, A's
- *       slices are most of the traffic: each serves many columns.
- * rank: each warp owns a part of the stage's k, a lane 16 bytes of columns, and the warps' sums are
- *       added in shared memory at the end.
+ *       sums of lanes that share out k are added by shuffles at the end. If D has 16 rows, most of
+ *       the traffic is A, so each element that is read serves many columns.
+ * rank: each warp owns a part of the stage's k, and each lane 16 bytes of columns. The warps' sums
+ *       are added in shared memory at the end.
  */
 #ifndef TGI_SKINNY_FMA_CUH
 #define TGI_SKINNY_FMA_CUH
 
 #include "kernels/skinny/skinny.cuh"
 
-/* Rows x Cols: the block's tile; a lane has all rows x Lane_cols. */
+/* Rows x Cols is the block's tile; a lane has all rows x Lane_cols. */
 template <typename T, int Along_k, int Rows, int Cols, int Depth, int Lane_cols, int Stages,
           int Threads>
 struct tgi_skinny_fma {
@@ -75,7 +75,7 @@ struct tgi_skinny_fma {
         tgi_copy_tile<T, Rows, Depth, Depth, 0, Threads, 1>(stage.a[0], rows, threadIdx.x);
     }
 
-    /* Adds a lane's share of the stage: 16 bytes of k at a time of each of its lines. */
+    /* Adds a lane's share of the stage, 16 bytes of k at a time of each of its lines. */
     static __device__ __forceinline__ void add_dots(const shared_stage &stage, sums &total)
     {
         typedef tgi_vector<T> vector;
@@ -100,7 +100,7 @@ struct tgi_skinny_fma {
         }
     }
 
-    /* Adds a warp's share of the stage: its lines are rows of B, each added to every row of D. */
+    /* Adds a warp's share of the stage. Its lines are rows of B, each added to every row of D. */
     static __device__ __forceinline__ void add_rows(const shared_stage &stage, sums &total)
     {
         typedef tgi_vector<T> vector;
@@ -133,8 +133,8 @@ struct tgi_skinny_fma {
             add_rows(stage, total);
     }
 
-    /* Adds the sums of lanes that share out k, and puts them into shared memory: a tile for each
-     * warp of rank, one for all of dot. */
+    /* Adds the sums of lanes that share out k, and writes them to shared memory: a tile for each
+     * warp of rank, one tile for all warps of dot. */
     static __device__ __forceinline__ void gather(const tgi_gemm_args &, const cursor &,
                                                   sums &total, T *tile)
     {

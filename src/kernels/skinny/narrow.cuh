@@ -1,6 +1,6 @@
 /*
- * Operands of the matrix instructions 16 x 8 x 16, for the bodies for types of 16 and 8 bits. FP8
- * becomes FP16, which holds it exactly.
+ * Converts operands of the matrix instructions 16 x 8 x 16, for the bodies for types of 16 and 8
+ * bits. FP8 becomes FP16, which holds it exactly.
  */
 #ifndef TGI_SKINNY_NARROW_CUH
 #define TGI_SKINNY_NARROW_CUH
@@ -25,8 +25,8 @@ template <int IsE5m2> static __device__ __forceinline__ uint32_t tgi_widen_pair(
     return IsE5m2 ? __byte_perm(pair, 0, 0x1404) : tgi_decode_e4m3_pair(pair);
 }
 
-/* Converts words of an operand, whose elements the instruction takes in the order in which they
- * lie: words of 16-bit types stay, words of FP8 become twice as many. */
+/* Converts words of an operand. The instruction takes their elements in the order in which they
+ * lie. Words of 16-bit types stay, and words of FP8 become twice as many. */
 template <int IsFp8, int IsE5m2, int Count>
 static __device__ __forceinline__ void tgi_widen(uint32_t (&wide)[IsFp8 ? 2 * Count : Count],
                                                  const uint32_t (&words)[Count])

@@ -1,6 +1,6 @@
 /*
- * The argument of the kernels of family rank for narrow types: the problem, and tensor maps of the
- * unaligned lines of B. The host (C11) fills it.
+ * Declares the argument of the kernels of family rank for narrow types: the problem, and tensor
+ * maps of the unaligned lines of B. The host (C11) fills it.
  */
 #ifndef TGI_SKINNY_ARGS_H
 #define TGI_SKINNY_ARGS_H
@@ -16,7 +16,8 @@
 typedef struct tgi_rank_args {
     tgi_gemm_args gemm;
     /* Map i has the lines k = i + y * (elements of a unit), which have the same offset from a unit.
-     * x = 0 is the first element of the unit in which line i begins, and z the batch entry. */
+     * Its x = 0 is the first element of the unit in which line i begins, and its z is the batch
+     * entry. */
     tgi_tensor_map lines[TGI_RANK_MAPS_MAX];
     tgi_tensor_map a;                 /* x: k, y: row, z: batch entry */
     int32_t has_a_batch, has_b_batch; /* 0: every batch entry reads entry 0 */

@@ -1,7 +1,7 @@
 /*
  * The body of family rank for BF16, FP16 and FP8, by matrix instructions 16 x 8 x 16: 16 columns of
- * D times 8 of its rows. The products cost next to nothing that way, even where D has fewer rows:
- * the sums of missing rows are not stored, whatever they are.
+ * D times 8 of its rows. The products then cost next to nothing, even if D has fewer rows. The sums
+ * of missing rows are not stored.
  *
  * Lines are copied as they lie, in units of 16 bytes, from the unit that holds the first wanted
  * element, and are never shifted. Lines of B whose distance is the number of elements in a unit
@@ -23,7 +23,7 @@
 #include "kernels/copy/line_copy.cuh"
 #include "kernels/skinny/narrow.cuh"
 
-/* Rows x Cols: the block's tile. */
+/* Rows x Cols is the block's tile. */
 template <tg_type Type, int Rows, int Cols, int Depth, int Stages, int Threads>
 struct tgi_rank_mma {
     static constexpr int is_fp8 = tgi_narrow_is_fp8(Type);
@@ -35,7 +35,8 @@ struct tgi_rank_mma {
                          threads = Threads;
     static constexpr int warps = Threads / 32, width = 16 / sizeof(elem);
     static constexpr int sum_parts = 1, warp_line_step = 1, has_fewer_cols = 1;
-    /* Units of a line of B, one more than Cols needs, and the instructions that take them. */
+    /* The units of a line of B, one more than Cols needs, and the instructions that multiply
+     * them. */
     static constexpr int units = Cols / width + 1, parts = units * width / 16;
     /* The tile of sums has room on both sides for columns before and after the tile. */
     static constexpr int sum_first = width, sum_pitch = Cols + 2 * width;
@@ -49,10 +50,10 @@ struct tgi_rank_mma {
     struct shared_stage {
         b_lines b[warps];
         a_lines a;
-        alignas(16) uint64_t full; /* the barrier of what TMA brings */
+        alignas(16) uint64_t full; /* barrier of TMA's copies */
     };
 
-    /* [i][j]: columns from 16 i on of the warp's lines, rows from 8 j on. */
+    /* Sums [i][j] are of columns from 16 i on of the warp's lines and rows from 8 j on. */
     struct sums {
         float value[parts][Rows / 8][4];
     };
@@ -103,8 +104,8 @@ struct tgi_rank_mma {
                 tgi_barrier_wait(tgi_shared_address(&stage.full), parity);
     }
 
-    /* Loads a stage by TMA: each warp its lines of B, in boxes that have columns of the tile, and
-     * the first warp A. */
+    /* Loads a stage by TMA. Each warp loads its lines of B, in boxes that have columns of the tile,
+     * and the first warp loads A. */
     static __device__ __forceinline__ void load_boxes(const arguments &args, const cursor &at,
                                                       shared_stage &stage)
     {
@@ -167,8 +168,8 @@ struct tgi_rank_mma {
     }
 
     /* Reads 16 columns from `col` on of the warp's 16 lines as the instruction takes them. FP8
-     * comes in pairs of columns: the first ones become rows 0 to 7 of the instruction, the others 8
-     * to 15. */
+     * comes in pairs of columns. The first columns of the pairs become rows 0 to 7 of the
+     * instruction, the second ones rows 8 to 15. */
     template <int IsE5m2>
     static __device__ __forceinline__ void read_b(uint32_t (&part)[4], const b_lines &lines,
                                                   int col)
@@ -220,7 +221,8 @@ struct tgi_rank_mma {
             add_lines<0>(a, stage, total);
     }
 
-    /* Adds sums to those of the tile. There is no branch: code that runs once is slow to come. */
+    /* Adds sums to those of the tile. The code has no branches, because code that runs once is slow
+     * to fetch. */
     static __device__ __forceinline__ void add_part(const float (&part)[Rows / 8][4], float *tile)
     {
         const int lane = threadIdx.x % 32;
@@ -234,8 +236,8 @@ struct tgi_rank_mma {
                 first[(j * 8 + s % 2) * sum_pitch + s / 2 * far] += part[j][s];
     }
 
-    /* Adds the warps' sums one warp after the other, each two instructions' columns behind the warp
-     * before: with one it would reach into columns that are being added to. */
+    /* Adds the warps' sums one warp after another. Each warp is two instructions' columns behind
+     * the warp before, because one would reach into columns that are being added to. */
     static __device__ __forceinline__ void gather(const tgi_gemm_args &args, const cursor &at,
                                                   const sums &total, float *tile)
     {
@@ -251,7 +253,7 @@ struct tgi_rank_mma {
             __syncthreads();
 #pragma unroll
             for (int i = 0; i < parts; i++)
-                /* The compiler must not see the index, or total.value goes to local memory. */
+                /* Opaque, or total.value would go to local memory. */
                 if (tgi_make_opaque(turn - behind) == i)
                     add_part(total.value[i], first + i * 16);
         }

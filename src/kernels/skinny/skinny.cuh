@@ -1,7 +1,7 @@
 /*
- * Families dot and rank: D has few rows, so that the time is that of reading B once. A block
- * streams B in stages of lines, so many that the memory system is never idle. A stage also
- * has the same steps of k of A.
+ * Families dot and rank form a D of few rows, whose time is that of reading B once. A block streams
+ * B in stages of lines, enough of them that the memory system is never idle. A stage also has the
+ * same steps of k of A.
  *
  *   dot:  a line runs along k, one for each of the tile's columns.
  *   rank: a line runs along n, one for each of the stage's k.
@@ -50,7 +50,8 @@ static __device__ __forceinline__ int tgi_find_tile_cols(const tgi_gemm_args &ar
     return Body::has_fewer_cols ? args.tile_cols : Body::cols;
 }
 
-/* The place of a block in its work: a tile, and steps of the body's depth along k within it. */
+/* A cursor is the place of a block in its work: a tile, and steps of the body's depth along k
+ * within it. */
 template <typename Body> struct tgi_skinny_cursor {
     typedef typename Body::elem elem;
     typedef tgi_range_schedule<Body::has_fewer_cols> schedule;
@@ -91,8 +92,8 @@ template <typename Body> struct tgi_skinny_cursor {
     }
 };
 
-/* Stores the first `used` columns of a whole tile where D is the sum, as BF16 or FP16, a warp a
- * row. The epilogue's code is long, and waits element by element. */
+/* Stores the first `used` columns of a whole tile if D is the sum alone, as BF16 or FP16, a row a
+ * warp. The epilogue's code is long, and waits element by element. */
 template <typename Body>
 static __device__ __forceinline__ void tgi_skinny_store_16(const tgi_gemm_args &args,
                                                            const tgi_block_tile &tile, int used,
@@ -148,7 +149,7 @@ static __device__ __forceinline__ void tgi_skinny_store(const tgi_gemm_args &giv
     }
 }
 
-/* The kernel of a body whose stages lie in shared memory. */
+/* This is the kernel of bodies whose stages lie in shared memory. */
 template <typename Body> struct tgi_skinny_kernel {
     typedef typename Body::sum sum;
     typedef typename Body::arguments arguments;
@@ -163,7 +164,7 @@ template <typename Body> struct tgi_skinny_kernel {
     static constexpr int align_bytes = alignof(shared_all) > 128 ? alignof(shared_all) : 0;
     static constexpr int shared_bytes = sizeof(shared_all) + align_bytes;
 
-    /* Sums the block's tiles. B is read without a pause, also while a tile is stored. */
+    /* Forms the block's tiles. B is read without a pause, also while a tile is stored. */
     static __device__ __forceinline__ void multiply(const arguments &given, char *shared)
     {
         static_assert(Body::stages >= 2, "a stage is read while others are filled");

@@ -1,8 +1,8 @@
 /*
- * Family small: problems so small that waiting for memory is most of the time. A block forms a
- * small tile of D, so that many blocks run. Its warps share out k and work alone, each with its own
- * ring of stages: every load is issued before the first product, and no warp waits for another. At
- * the end the warps' sums are added in order.
+ * Family small multiplies problems so small that most of the time is waiting for memory. A block
+ * forms a small tile of D, so that many blocks run. Its warps share out k and work alone, each with
+ * its own ring of stages. Every load is issued before the first product, and no warp waits for
+ * another. At the end the warps' sums are added in order.
  */
 #ifndef TGI_SMALL_CUH
 #define TGI_SMALL_CUH
@@ -11,8 +11,8 @@
 #include "kernels/epilogue/tile_store.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 
-/* The four bodies of a kernel share one store, which is less code; on Hopper the call would cost
- * more than it saves. */
+/* The four bodies of a kernel share one store by a call, which is less code. On Hopper the call
+ * would cost more than it saves. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TGI_SMALL_STORE __forceinline__
 #else
@@ -26,13 +26,13 @@ static __device__ TGI_SMALL_STORE void tgi_small_store(const tgi_gemm_args &args
     tgi_store_tile<T, Rows, Cols, Cols, Parts, Threads>(args, tile, sums);
 }
 
-/* `Count` neighbouring elements, as one access moves them. */
+/* A piece is `Count` neighbouring elements, as one access moves them. */
 template <typename T, int Count> struct alignas(Count * sizeof(T)) tgi_piece {
     static constexpr int count = Count;
     T element[count];
 };
 
-/* Rows x Cols: the block's tile; Lane_rows x Lane_cols: a lane's. The warps have step_elems of each
+/* Rows x Cols is the block's tile, Lane_rows x Lane_cols a lane's. A warp has step_elems of each
  * Depth elements of k. */
 template <typename T, int Rows, int Cols, int Depth, int Lane_rows, int Lane_cols, int Stages,
           int Threads, int A_along_k, int B_along_k>
@@ -47,16 +47,17 @@ struct tgi_small {
      * of family simt do. With 8 of each 32 elements of k, as those have, D has the same bits. */
     static constexpr int is_slice = k_lanes == 1;
 
-    /* An operand in a stage, Count rows of A or columns of B: lines along k, padded by 16 bytes so
-     * that eight neighbouring lines lie in different banks, or lines across, one for each k. */
+    /* An operand in a stage has Count rows of A or columns of B. They are lines along k, padded by
+     * 16 bytes so that eight neighbouring lines lie in different banks, or lines across, one for
+     * each k. */
     template <int Count, int Along_k> struct operand {
         static constexpr int lines = Along_k ? Count : step_elems,
                              elems = Along_k ? step_elems : Count;
         static constexpr int pitch = elems + width;
         alignas(16) T elem[lines * pitch];
 
-        /* Issues the copy of what begins at `data`. `stride` runs across k; `left` rows or columns
-         * exist. */
+        /* Issues the copy of the stage that begins at `data`. `stride` runs across k; `left` rows
+         * or columns exist. */
         __device__ __forceinline__ void load(const T *data, int64_t stride, int64_t k_stride,
                                              int left, int k_left, int vector_elems)
         {
@@ -66,8 +67,8 @@ struct tgi_small {
                                                             threadIdx.x % 32);
         }
 
-        /* Reads a lane's `Mine` entries, for `width` of k from `k` on. find_entry() says which
-         * entries a lane of this group has. */
+        /* Reads a lane's `Mine` entries for `width` values of k from `k` on. find_entry() gives the
+         * entries of a lane of this group. */
         template <int Mine>
         __device__ __forceinline__ void read(int group, int k, T (&value)[Mine][width]) const
         {
@@ -96,7 +97,7 @@ struct tgi_small {
             }
         }
 
-        /* Returns entry i of the lanes of a group: neighbouring groups have neighbouring lines, or
+        /* Returns entry i of the lanes of a group. Neighbouring groups have neighbouring lines, or
          * neighbouring pieces of a line. */
         template <int Mine> static __device__ __forceinline__ int find_entry(int group, int i)
         {
@@ -130,7 +131,7 @@ struct tgi_small {
         }
     }
 
-    /* Adds a warp's sums over the lanes that share k, and puts them into its tile in shared
+    /* Adds a warp's sums over the lanes that share k, and writes them to its tile in shared
      * memory. */
     static __device__ __forceinline__ void gather(T (&sums)[lane_sums], T *tile)
     {
@@ -157,8 +158,8 @@ struct tgi_small {
         const int stride = warps * step_elems, warp_k = threadIdx.x / 32 * step_elems;
         const int64_t first = tgi_find_first_k(args, tile.k_part);
         const int64_t last = min(p.k, first + args.k_part_elems);
-        /* A slice takes part in every step: the zeros that it then adds can turn the sign of a sum
-         * that is zero. */
+        /* A slice takes part in every step, because the zeros that it adds can change the sign of a
+         * sum that is zero. */
         const int ahead = is_slice ? warp_k : 0;
         int64_t k = first + warp_k - ahead;
         const T *a = tgi_find_a<T>(args, tile, first + warp_k);
@@ -220,8 +221,8 @@ struct tgi_small {
     }
 };
 
-/* One kernel serves the four storage orders: which body runs is the same for the whole grid. Bodies
- * apart are short and straight, which counts where fetching instructions takes as long as the
+/* One kernel serves the four storage orders, because the whole grid runs the same body. Separate
+ * bodies are short and straight, which matters where fetching instructions takes as long as the
  * work. */
 template <typename T, int Rows, int Cols, int Depth, int Lane_rows, int Lane_cols, int Stages,
           int Threads>

@@ -1,8 +1,9 @@
 /*
- * Family small without stages: threads read their elements of A and B where they lie, for a k so
+ * Family small without stages. Threads read their elements of A and B where they lie, for a k so
  * short, or a D so small, that stages and barriers would take longer than the products. A thread
- * has some rows of one column of D. Threads share out k: neighbours where B lies along k, so that
- * a warp reads a line, else those of the block's second dimension, so that a warp reads a row.
+ * has some rows of one column of D. Threads share out k. They are neighbours if B lies along k, so
+ * that a warp reads a line; else they differ in the block's second dimension, so that a warp reads
+ * a row.
  */
 #ifndef TGI_SMALL_DIRECT_CUH
 #define TGI_SMALL_DIRECT_CUH
@@ -23,7 +24,7 @@ static __device__ __forceinline__ void tgi_read_direct(const void *data, int64_t
     value = tgi_read_element(data, index, type);
 }
 
-/* T is the type of the sums. Elements have 32 bits where it is FP32 and Narrow is 0. */
+/* T is the type of the sums. If T is FP32 and Narrow is 0, elements have 32 bits. */
 template <typename T, int Narrow> struct tgi_direct {
     static constexpr int rows = TGI_SMALL_DIRECT_ROWS, at_once = TGI_SMALL_DIRECT_STEPS;
 
@@ -38,8 +39,8 @@ template <typename T, int Narrow> struct tgi_direct {
         return value;
     }
 
-    /* Adds the products of Steps of each `lanes`-th k from `k` on, those that exist: all loads are
-     * under way at once. `b` and `a` are the offsets of k = 0. */
+    /* Adds the products of k, k + lanes, ..., Steps in all, as far as they exist. All their loads
+     * are under way at once. `b` and `a` are the offsets of k = 0. */
     template <int Steps>
     static __device__ __forceinline__ void add_steps(const tgi_gemm_args &args, int k, int lanes,
                                                      const int64_t (&a)[rows], int64_t b,
@@ -62,7 +63,7 @@ template <typename T, int Narrow> struct tgi_direct {
                 sum[i] += a_value[step][i] * b_value[step];
     }
 
-    /* Adds the products of each `lanes`-th k from `lane` on. `a` and `b` are the offsets of the
+    /* Adds the products of every `lanes`-th k from `lane` on. `a` and `b` are the offsets of the
      * first row and of the column. Rows outside D repeat the last one. */
     static __device__ __forceinline__ void add_products(const tgi_gemm_args &args, int64_t a,
                                                         int64_t b, int row_count, int lane,
@@ -81,7 +82,8 @@ template <typename T, int Narrow> struct tgi_direct {
             add_steps<1>(args, k, lanes, a_row, b, sum);
     }
 
-    /* Adds a warp's sums over neighbours that share k, which all have the result. */
+    /* Adds a warp's sums over the neighbours that share k, to all of which it returns the
+     * result. */
     static __device__ __forceinline__ void add_neighbours(int lanes, T (&sum)[rows])
     {
 #pragma unroll 1
@@ -133,7 +135,7 @@ template <typename T, int Narrow> struct tgi_direct {
     }
 };
 
-/* Chips before Hopper were not measured: they have no such function, which keeps images small. */
+/* Chips before Hopper have no such function, which keeps images small. */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
 #define TGI_SMALL_DIRECT(name, sum, is_narrow)
 #else

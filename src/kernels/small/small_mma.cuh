@@ -4,9 +4,9 @@
  * registers, all of a step at once and the next step beside the products of the last, so that few
  * instructions lie between the start and the loads. At the end the warps' sums are added in order.
  *
- * The order of k within a step is free where A and B have the same. Lane 4 g + c has k 8 c to 8 c +
- * 7 of lines g: 16 bytes where they lie along k. The first four are its words of the step's first
- * instruction, the others those of the second.
+ * The order of k within a step is free if A and B have the same one. Lane 4 g + c has k = 8 c to
+ * 8 c + 7 of lines g, 16 bytes if they lie along k. The first four are its words of the step's
+ * first instruction, the others those of the second.
  */
 #ifndef TGI_SMALL_MMA_CUH
 #define TGI_SMALL_MMA_CUH
@@ -19,8 +19,9 @@
 template <int Lines> struct tgi_small_fragment {
     uint32_t word[Lines][4];
 
-    /* `data` is element (g, 8 c) of the step. line_count lines, from the lane's first on, and
-     * k_count of k exist; what lies outside is zero. Vectors = 1: 16 bytes along k are aligned. */
+    /* Loads a step from `data`, element (g, 8 c) of it. line_count lines, from the lane's first on,
+     * and k_count of k exist; the others are zero. If Vectors is 1, 16 bytes along k are
+     * aligned. */
     __device__ __forceinline__ void load(const uint16_t *data, int64_t line_stride,
                                          int64_t k_stride, int line_count, int k_count, int vectors)
     {
@@ -47,11 +48,12 @@ template <int Lines> struct tgi_small_fragment {
     }
 };
 
-/* Rows x Cols: the block's tile. */
+/* Rows x Cols is the block's tile. */
 template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
     static constexpr int warps = Threads / 32, step_elems = 32, stride = warps * step_elems;
     static constexpr int row_parts = Rows / 16, col_parts = Cols / 8;
-    /* Sums of a warp in shared memory: pairs of neighbouring lines lie in different banks. */
+    /* The pitch of a warp's sums in shared memory puts pairs of neighbouring lines into different
+     * banks. */
     static constexpr int pitch = Cols + 8;
 
     struct step {
@@ -88,7 +90,7 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
         const uint16_t *b = tgi_find_b<uint16_t>(args, tile, k) + g * p.b.col;
         const int rows = tgi_clamp_count(p.m - tile.row, Rows) - g;
         const int cols = tgi_clamp_count(p.n - tile.col, Cols) - g;
-        /* k from the lane's first one on, beside what lies before it in the step. */
+        /* The number of k from the lane's first one on, without those before it in the step. */
         int left = static_cast<int>(min(tgi_count_k(args, first), int64_t{INT32_MAX})) -
                    static_cast<int>(k - first);
         const int a_vectors = args.a_along_k && args.a_vector_elems > 1;

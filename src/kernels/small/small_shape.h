@@ -10,7 +10,8 @@
 #define TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, threads, elem_bytes)                     \
     (((depth) * (elem_bytes) + (threads) / 32 * 16) * (stages) * ((rows) + (cols)))
 
-/* On matrix instructions each warp has its sums there, in rows padded to lie in other banks. */
+/* With matrix instructions each warp has its sums in shared memory, in rows that are padded to lie
+ * in different banks. */
 #define TGI_SMALL_MMA_SHARED_BYTES(rows, cols, threads) ((threads) / 32 * (rows) * ((cols) + 8) * 4)
 
 /* Wide tiles hold padded lines of A and B, then their sums, padded too. So many blocks share a
@@ -28,7 +29,7 @@
 #define TGI_SMALL_WIDE_BLOCKS(sums, threads, elem_bytes)                                           \
     (((elem_bytes) == 8 ? 768 : (sums) >= 32 ? 512 : 1024) / (threads))
 
-/* The functions without stages: threads of a block, rows of D that a thread has, and steps of k
+/* The functions without stages have these threads of a block, rows of D of a thread, and steps of k
  * whose loads are under way at once. */
 #define TGI_SMALL_DIRECT_THREADS 256
 #define TGI_SMALL_DIRECT_ROWS 4

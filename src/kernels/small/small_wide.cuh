@@ -1,10 +1,10 @@
 /*
- * Family small in tiles that are large beside k: by matrix instructions of FP64 and of 16-bit
+ * Family small in tiles that are large beside k, by matrix instructions of FP64 and of 16-bit
  * types, or by multiply-adds of FP32. The threads of a block copy lines of A and B to shared memory
  * element by element, in runs along k or across it, as the lines lie, so that no operand needs to
- * be aligned or repacked. A thread requests its elements of a stage before the products of the one
- * ahead. D goes through shared memory, so that a warp stores neighbouring columns. Blocks that
- * share a multiprocessor hide each other's waits.
+ * be aligned or repacked. A thread requests its elements of a stage before the products of the
+ * previous one. D goes through shared memory, so that a warp stores neighbouring columns. Blocks
+ * that share a multiprocessor hide each other's waits.
  */
 #ifndef TGI_SMALL_WIDE_CUH
 #define TGI_SMALL_WIDE_CUH
@@ -23,13 +23,13 @@ template <typename T> struct tgi_small_lines {
     int line_count, along_k;
 };
 
-/* Rows x Cols: the block's tile. Depth: k of a stage. Row_sums x Col_sums: a thread's sums of FP32,
- * which it multiplies; those of matrix instructions are 4 x 4. */
+/* Rows x Cols is the block's tile, Depth the k of a stage, and Row_sums x Col_sums a thread's sums
+ * of FP32, which it multiplies; those of matrix instructions are 4 x 4. */
 template <tg_type Type, int Rows, int Cols, int Depth, int Row_sums, int Col_sums, int Threads>
 struct tgi_small_wide {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum;
-    /* A line is padded, so that neighbouring lines lie in other banks. */
+    /* A line is padded, so that neighbouring lines lie in different banks. */
     static constexpr int pitch =
         Depth + TGI_SMALL_WIDE_PAD_BYTES(sizeof(elem)) / static_cast<int>(sizeof(elem));
     static constexpr int sum_pitch = Cols + 8;
@@ -64,7 +64,8 @@ struct tgi_small_wide {
             place = line * pitch + k;
         }
 
-        /* Requests the elements of the next stage, which has `left` of k. Others are zeros. */
+        /* Requests the elements of the next stage, which has `left` of k. Elements outside are
+         * zeros. */
         __device__ __forceinline__ void load(int64_t left)
         {
             const int k_end = tgi_clamp_count(left, Depth) - k;
@@ -130,7 +131,7 @@ struct tgi_small_wide {
         }
     }
 
-    /* Adds the same products by multiply-adds: a thread has rows row_step and columns col_step
+    /* Adds the same products by multiply-adds. A thread has rows row_step and columns col_step
      * apart. */
     static __device__ __forceinline__ void
     multiply_thread(const float *a, const float *b, int count, float (&sums)[Row_sums][Col_sums])
@@ -158,7 +159,7 @@ struct tgi_small_wide {
         }
     }
 
-    /* Puts the thread's sums where store() finds them. */
+    /* Writes the thread's sums to shared memory, from which store() reads them. */
     static __device__ __forceinline__ void keep_sums(sum *shared,
                                                      const sum (&sums)[sum_rows][sum_cols])
     {
@@ -240,7 +241,7 @@ struct tgi_small_wide {
         }
     }
 
-    /* Writes the tile by pairs of columns: half as many reads and writes. */
+    /* Stores the tile by pairs of columns, with half as many reads and writes. */
     static __device__ __forceinline__ void
     write_pairs(const tgi_gemm_args &args, const tgi_block_tile &tile, const float *sums)
     {

@@ -1,9 +1,8 @@
 /*
- * Split-K among the blocks of a cluster, whose partial tiles (partial_tiles.cuh) go through shared
- * memory. Partial tile i is added and finished by the block with part i % parts. The others send
- * theirs to that block's stages: part s lies at place i / parts * parts + s. What is sent is
- * counted at a barrier of the receiving block. A cluster has one tile, so that nobody fills a stage
- * meanwhile.
+ * Splits k among the blocks of a cluster. Partial tiles (partial_tiles.cuh) go through shared
+ * memory. The block with part i % parts adds partial tile i and finishes it. The other blocks send
+ * theirs to that block's stages, where part s lies at place i / parts * parts + s. A barrier of the
+ * receiving block counts what is sent. A cluster has one tile, so no stage is filled meanwhile.
  */
 #ifndef TGI_CLUSTER_SPLIT_K_CUH
 #define TGI_CLUSTER_SPLIT_K_CUH
@@ -14,8 +13,8 @@
 
 #define TGI_PARTIAL_BYTES(sums) ((sums)*128 * 4)
 
-/* Tells the barrier how many bytes the block with this part is sent. Returns 0 if it is sent
- * none. */
+/* Sets how many bytes the barrier expects to be sent to the block with this part. Returns 0 if
+ * there are none. */
 template <class Shape>
 static __device__ __forceinline__ int tgi_expect_partial_tiles(int part, int parts, uint32_t sent,
                                                                int is_teller)
@@ -28,7 +27,8 @@ static __device__ __forceinline__ int tgi_expect_partial_tiles(int part, int par
     return owned > 0;
 }
 
-/* Sends a warpgroup's sums, rows number `row` of the block's tile, to the blocks that add them. */
+/* Sends a warpgroup's sums, for the 64 rows number `row` of the block's tile, to the blocks that
+ * add them. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void
 tgi_send_partial_tiles(const tgi_wgmma_args &args, int part, int rank, int row, uint32_t stages,
@@ -68,9 +68,9 @@ static __device__ __forceinline__ void tgi_add_sent(uint32_t source, int part_co
     }
 }
 
-/* Stores one partial tile after another: this warpgroup's own, from `sum`, which is finished, or
- * those of a cluster's tile that were sent to this block, of which it takes every
- * group_count-th and finishes them. */
+/* Finishes and stores partial tiles one after another. They are this warpgroup's own, from `sum`,
+ * or those of a cluster's tile that were sent to this block. Of the latter the warpgroup takes
+ * every group_count-th. */
 template <class Shape, int Count>
 static __device__ __forceinline__ void
 tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group,

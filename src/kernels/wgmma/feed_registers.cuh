@@ -1,10 +1,10 @@
 /*
- * The feed of FP32 rows of A that stay FP32 up to shared memory, against slices of B: the threads
- * that multiply slice the rows to BF16 in their registers, where the products read A. So a large
- * operand of a product with few columns is read once, and no pass writes its slices.
+ * This feed keeps FP32 rows of A as FP32 in shared memory, for products with slices of B. The
+ * threads that multiply slice the rows to BF16 in registers, from which the products read A. A
+ * large A of a product with few columns is thus read once, and no pass writes its slices.
  *
- * A thread gives a stage back when its own products are done: their fence is the whole warpgroup's,
- * so that by then all warps have read their rows.
+ * A thread releases a stage after its own products. Their fence waits for the whole warpgroup, so
+ * all warps have then read their rows.
  */
 #ifndef TGI_FEED_REGISTERS_CUH
 #define TGI_FEED_REGISTERS_CUH
@@ -14,9 +14,9 @@
 /* A thread's part of 64 rows: [slice][16 steps of k][register of the instruction]. */
 typedef uint32_t tgi_sliced_rows[3][2][4];
 
-/* Reads elements k and k + 1, k even, of row `row` of a chunk of rows at `shared`: lines of 128
- * bytes under the 128-byte swizzle. Along k a line is a row. Across k a box of 32 rows has a line
- * for each k. The lanes of a warp, 8 rows by 4 pairs, read different banks. */
+/* Reads elements k and k + 1, for even k, of row `row` of a chunk of rows at `shared`, in lines of
+ * 128 bytes under the 128-byte swizzle. Along k a line is a row. Across k a box of 32 rows has a
+ * line for each k. The lanes of a warp, 8 rows by 4 pairs, read different banks. */
 template <int Across>
 static __device__ __forceinline__ void tgi_read_row_pair(float (&value)[2], uint32_t shared,
                                                          int row, int k)
@@ -32,8 +32,8 @@ static __device__ __forceinline__ void tgi_read_row_pair(float (&value)[2], uint
             tgi_read_shared_4(tgi_find_unit(box, k + i, row % TGI_CHUNK_ELEMS / 4) + row % 4 * 4);
 }
 
-/* Slices a chunk of 64 rows at `shared`, of which row_count exist, and widens `range` by those. Its
- * `least` is counted from -1. */
+/* Slices a chunk of 64 rows at `shared`, of which row_count exist, and extends `range` to them.
+ * `least` of the range is stored less one. */
 template <int Across>
 static __device__ __forceinline__ void tgi_slice_rows(uint32_t shared, int row_count,
                                                       tgi_range &range, tgi_sliced_rows &rows)
@@ -61,8 +61,8 @@ static __device__ __forceinline__ void tgi_slice_rows(uint32_t shared, int row_c
     }
 }
 
-/* Returns the range of the warp's rows over a tile's steps of k, from the ranges of its lanes. That
- * of a split tile is also left for the kernel that adds its parts. */
+/* Returns the range of the warp's rows over a tile's steps of k, from the ranges of its lanes. The
+ * range of a split tile is also written for the kernel that adds its parts. */
 static __device__ __forceinline__ tgi_range tgi_reduce_range(const tgi_wgmma_args &args,
                                                              const tgi_cluster_tile &tile,
                                                              tgi_range range)
@@ -82,7 +82,7 @@ static __device__ __forceinline__ tgi_range tgi_reduce_range(const tgi_wgmma_arg
     return range;
 }
 
-#define TGI_FEW_COLS 16 /* columns of B that a tile of 64 multiplies alone where B has no more */
+#define TGI_FEW_COLS 16 /* if B has no more columns, tiles of 64 columns multiply only these */
 
 struct tgi_feed_registers : tgi_feed_slices<3> {
     static constexpr int a_line_bytes = TGI_WGMMA_STEP_BYTES;
@@ -125,7 +125,8 @@ struct tgi_feed_registers : tgi_feed_slices<3> {
                     tgi_multiply_registers<Shape, 0>(sum, rows[tgi_find_pair(i).a][j], b_lines);
             }
         tgi_wgmma_commit();
-        /* Sums under way where two ways meet would have the instructions serialized. */
+        /* Without this wait products would be under way where two paths of the code meet, and the
+         * compiler would serialize them. */
         tgi_wgmma_wait<0>();
     }
 

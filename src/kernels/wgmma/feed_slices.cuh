@@ -1,6 +1,6 @@
 /*
- * The feed of FP32 operands as slices of 16 bits (kernels/copy/slice_args.h): a stage holds a
- * chunk of k of all slices of a tile's lines, which are multiplied in pairs, the least product
+ * This feed has FP32 operands as slices of 16 bits (kernels/copy/slice_args.h). A stage holds a
+ * chunk of k of all slices of a tile's lines. Slices are multiplied in pairs, the least product
  * first. Sums that 16 bits might have spoiled are repaired (slice_repair.cuh).
  */
 #ifndef TGI_FEED_SLICES_CUH
@@ -24,9 +24,9 @@ static __device__ constexpr tgi_slice_pair tgi_find_pair(int product)
     return pairs[product];
 }
 
-/* Issues the products of a full stage from number First on, those of B's lines from `line` on, in
- * place of `sum`. The loop is unrolled: across its turns an instruction would wait for the sums of
- * the last one. */
+/* Issues the products of a full stage from number First on, with B's lines from `line` on, to
+ * replace `sum`. The loop is unrolled, because otherwise an instruction would wait for the sums of
+ * the previous turn. */
 template <class Shape, int First>
 static __device__ __forceinline__ void
 tgi_multiply_products(uint32_t stage, int group, int line,
@@ -55,7 +55,7 @@ tgi_multiply_products(uint32_t stage, int group, int line,
     tgi_wgmma_commit();
 }
 
-/* Room: slices of each operand that a stage has room for, 2 or 3. */
+/* Room is the number of slices of each operand that a stage has room for, 2 or 3. */
 template <int Room> struct tgi_feed_slices : tgi_feed_tma {
     static constexpr int a_line_bytes = Room * TGI_CHUNK_BYTES,
                          b_line_bytes = Room * TGI_CHUNK_BYTES;
@@ -81,7 +81,7 @@ template <int Room> struct tgi_feed_slices : tgi_feed_tma {
                                      tile.col, step, tile.batch, column);
     }
 
-    /* The products that the precision takes. */
+    /* The products of slices that the precision needs. */
     template <class Shape> struct products : tgi_plain_products<Shape> {
         typedef typename tgi_plain_products<Shape>::a_rows a_rows;
 

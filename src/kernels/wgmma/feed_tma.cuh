@@ -21,8 +21,8 @@
  *     sum                       adds the products of the stages of a tile (mainloop.cuh)
  *     finish                    what the sums need before they are stored
  *
- * This one is the plain feed: TMA brings lines of A and B, along k or across k, and the products
- * take both from shared memory.
+ * The plain feed of this file copies lines of A and B, along k or across k, by TMA. The products
+ * read both from shared memory.
  */
 #ifndef TGI_FEED_TMA_CUH
 #define TGI_FEED_TMA_CUH
@@ -86,7 +86,7 @@ struct tgi_feed_tma {
     {
     }
 
-    /* FP8 sums are promoted, all others are added in place. */
+    /* Sums of FP8 are promoted; all others are added in place. */
     template <class Shape>
     static __device__ __forceinline__ void
     sum(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile, tgi_ring<Shape::stages> &ring,

@@ -1,6 +1,6 @@
 /*
- * The feed of TF32 with rows of A across k. Matrix instructions take words from shared memory along
- * k alone, so threads read the rows as they lie and the products take A from registers.
+ * This feed has TF32 with lines of A across k. Matrix instructions read words from shared memory
+ * only along k, so threads read A as it lies, and the products take A from registers.
  */
 #ifndef TGI_FEED_TRANSPOSED_CUH
 #define TGI_FEED_TRANSPOSED_CUH
@@ -11,9 +11,10 @@
 /* A thread's part of 64 rows: [8 steps of k][register of the instruction]. */
 typedef uint32_t tgi_transposed_rows[4][4];
 
-/* Reads the warpgroup's 64 rows of one step at `shared`: boxes of 32 rows, lines of 128 bytes, one
- * for each k, under the 128-byte swizzle. A thread needs steps c and c + 4 of its rows: where c is
- * odd it reads them in the other order, so that a warp's 32 words lie in as many banks. */
+/* Reads the warpgroup's 64 rows of one step at `shared`. They lie in boxes of 32 rows, with a line
+ * of 128 bytes for each k, under the 128-byte swizzle. A thread needs steps c and c + 4 of its
+ * rows. If c is odd it reads them in the other order, so that a warp's 32 words lie in different
+ * banks. */
 static __device__ __forceinline__ void tgi_transpose_rows(uint32_t shared,
                                                           tgi_transposed_rows &rows)
 {

@@ -1,7 +1,7 @@
 /*
- * The feed of A's lines that begin at any byte: TMA brings them to a ring of slots, 64 lines each,
- * and three relayout warps beside the producer move them to the stage
- * (copy/unaligned_relayout.cuh), so that no pass writes A anew. A slot is always the same warp's.
+ * This feed has lines of A that begin at any byte. TMA copies them to a ring of slots, 64 lines
+ * each. Three relayout warps beside the producer move them to the stage
+ * (copy/unaligned_relayout.cuh), so that no pass repacks A. A slot always belongs to the same warp.
  */
 #ifndef TGI_FEED_UNALIGNED_CUH
 #define TGI_FEED_UNALIGNED_CUH
@@ -9,10 +9,10 @@
 #include "kernels/copy/unaligned_relayout.cuh"
 #include "kernels/wgmma/feed_tma.cuh"
 
-/* Does what a relayout warp does for one slot, which is the tile's lines from `line` on. The slot
- * is waited for first: when it was asked for, the stage had been given back at least as often but
- * once as it is waited for here. A warp that has nothing of some steps cannot know otherwise, and a
- * barrier's parity would not tell. */
+/* Moves one slot to the stage, as the tile's lines from `line` on. The slot is waited for before
+ * the stage. When the slot was requested, the stage had been released at most once less often than
+ * is waited for here. A relayout warp that has no slots in some steps cannot know this otherwise,
+ * since a barrier's parity would not tell. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_relayout_slot(const tgi_wgmma_memory<Shape> &memory, const tgi_unaligned_line &own, int line,
@@ -56,7 +56,7 @@ struct tgi_feed_unaligned : tgi_feed_tma {
     }
 
     /* Waits until slots are empty and fetches the tile's rows of a step. Slots of rows wholly
-     * outside A are not fetched; what is moved for them reaches sums that are not stored. */
+     * outside A are not fetched, and what they hold reaches only sums that are not stored. */
     template <class Shape>
     static __device__ __forceinline__ void fetch(const arguments &given,
                                                  const tgi_wgmma_memory<Shape> &memory, slots &ring,
@@ -102,7 +102,7 @@ struct tgi_feed_unaligned : tgi_feed_tma {
             column);
     }
 
-    /* Moves, of all tiles, step after step, the slots that belong to relayout warp `warp`. */
+    /* Moves the slots that belong to relayout warp `warp`, step after step of all tiles. */
     template <class Shape>
     static __device__ __forceinline__ void
     relayout(const arguments &given, const tgi_wgmma_memory<Shape> &memory, int rank, int warp)

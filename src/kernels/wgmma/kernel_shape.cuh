@@ -1,6 +1,6 @@
 /*
- * The parts of a kernel of family wgmma: its tile, types and feed, its shared memory, and the ring
- * of stages that produce() and consume() both go round.
+ * Declares the parts of a kernel of family wgmma: its tile, types and feed, its shared memory, and
+ * the ring of stages that produce() and consume() advance through.
  */
 #ifndef TGI_KERNEL_SHAPE_CUH
 #define TGI_KERNEL_SHAPE_CUH
@@ -14,8 +14,8 @@
 #define TGI_BLOCK_LINES 64 /* rows of one instruction */
 #define TGI_WARPGROUP 128
 
-/* AType FP32 is multiplied as TF32. AcrossA, AcrossB: 1 where the operand's lines lie across k.
- * Feed: how stages are filled and multiplied (feed_tma.cuh). */
+/* FP32 as AType is multiplied as TF32. AcrossA and AcrossB are 1 if the operand's lines lie across
+ * k. Feed says how stages are filled and multiplied (feed_tma.cuh). */
 template <tg_type AType, tg_type BType, int Rows, int Cols, int ClusterRows, int Stages,
           int Threads, int AcrossA, int AcrossB, class Feed>
 struct tgi_wgmma_shape {
@@ -26,7 +26,7 @@ struct tgi_wgmma_shape {
     static constexpr tg_type a_type = AType, b_type = BType;
     static constexpr int rows = Rows, cols = Cols;
     static constexpr int stages = TGI_WGMMA_STAGES(Stages, Cols, AcrossB);
-    static constexpr int cluster_rows = ClusterRows; /* the most that a cluster has: 1 or 2 */
+    static constexpr int cluster_rows = ClusterRows; /* most tile rows of a cluster: 1 or 2 */
     static constexpr int across_a = AcrossA, across_b = AcrossB;
     static constexpr int group_count = Threads / TGI_WARPGROUP - 1; /* warpgroups that multiply */
     static constexpr int group_rows = Rows / group_count;
@@ -41,37 +41,39 @@ struct tgi_wgmma_shape {
     static constexpr int is_fp8 = AType == TG_TYPE_FP8_E4M3 || AType == TG_TYPE_FP8_E5M2;
     /* 1: the operands are FP32, and so is D. */
     static constexpr int is_wide = Feed::is_sliced || elem_bytes == 4;
-    /* Steps whose products are summed by the instruction before they are added in FP32; 0: all. The
-     * instruction keeps sums of FP8 products to 13 bits, and rounds all sums toward zero. */
+    /* The number of steps whose products the instruction sums before they are added in FP32; 0: all
+     * steps. The instruction keeps sums of FP8 products to 13 bits, and rounds all sums toward
+     * zero. */
     static constexpr int promoted_steps = is_fp8 ? 2 : Feed::is_sliced ? 1 : 0;
     static constexpr int is_promoted = promoted_steps > 0;
-    /* 1: sums may be stored as 16-bit numbers while the next tile is multiplied. Of a tile stored
-     * in one go it would hide nothing, and its barriers would be in the loop of all steps. Relayout
-     * warps have the registers that it needs. */
+    /* 1: sums may be stored as 16-bit numbers while the next tile is multiplied. A tile that is
+     * stored in one turn gains nothing from it, and would have its barriers in the loop of all
+     * steps. Relayout warps hold the registers that it needs. */
     static constexpr int may_defer = !is_promoted && !Feed::has_a_in_registers && !is_wide &&
                                      Feed::relayout_warps == 0 && Cols > TGI_FRAGMENT_COLS(Cols);
     typedef tgi_deferred_store<Cols, may_defer> deferred;
-    /* 1: one lane of the producer warp works, which takes the least time for a step. Where steps
-     * are long, the time from a stage given back to its copies counts; it is less where the warp,
-     * whose uniform registers hold what TMA needs, waits together. */
+    /* 1: a single lane of the producer warp works, which takes the least time for a step. If steps
+     * are long, the time from the release of a stage to its copies matters more. It is shorter if
+     * the whole warp waits, because its uniform registers hold what TMA needs. */
     static constexpr int has_lone_producer = Cols <= 160;
-    /* Warps that produce. Of two, each brings one operand: one warp takes longer to request both
-     * than a small tile's products of 16 bits take. */
+    /* The number of producer warps. If there are two, each copies one operand, because one warp
+     * takes longer to request both than a small tile's products of 16 bits take. */
     static constexpr int producer_warps =
         elem_bytes == 2 && !Feed::is_sliced && Feed::relayout_warps == 0 && Rows * Cols <= 64 * 64
             ? 2
             : 1;
-    /* Registers of a thread of the producer's warpgroup, and of those that multiply, where two do:
-     * of the 168 that the launch gives each. */
+    /* The registers of a thread of the producer's warpgroup, and of the warpgroups that multiply if
+     * there are two. The launch gives each thread 168. */
     static constexpr int producer_registers = Feed::relayout_warps > 0 ? 104 : 40;
     static constexpr int consumer_registers = Feed::relayout_warps > 0 ? 200 : 232;
-    static constexpr int c_words = Feed::relayout_warps > 0 ? 32 : 64; /* C that is read at once */
+    static constexpr int c_words = Feed::relayout_warps > 0 ? 32 : 64; /* C words read at once */
     static_assert(producer_registers + 2 * consumer_registers == 3 * 168,
                   "a warpgroup that asks for more than there are waits for ever");
-    /* Columns of one instruction: promoted sums need registers for the sums of an instruction. */
+    /* The columns of one instruction. Promoted sums need more registers, for the sums of an
+     * instruction. */
     static constexpr int part_cols = is_promoted && Cols > 192 ? 128 : Cols;
     static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;
-    /* Rows of A that lie in registers as slices are FP32 in shared memory. */
+    /* Elements of A in a step. Rows that are sliced in registers are FP32 in shared memory. */
     static constexpr int a_step_elems = Feed::has_a_in_registers ? TGI_CHUNK_ELEMS : step_elems;
     /* Bytes of a TMA box of an operand across k: step_elems lines. */
     static constexpr int block_bytes = step_elems * TGI_WGMMA_STEP_BYTES;
@@ -114,7 +116,8 @@ template <class Shape> struct tgi_wgmma_memory {
     }
 };
 
-/* A stage and the parity of its use: the producer and the consumers advance alike. */
+/* A ring position is a stage and the parity of its use. The producer and the consumers advance
+ * alike. */
 template <int Stages> struct tgi_ring {
     int stage = 0;
     uint32_t parity = 0;

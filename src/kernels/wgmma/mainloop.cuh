@@ -1,6 +1,6 @@
 /*
- * The main loop of family wgmma: a warpgroup waits for stage after stage of a tile, multiplies its
- * 64 rows and gives the stage back. Sums are added in place, or promoted: formed apart for each
+ * The main loop of family wgmma. A warpgroup waits for stage after stage of a tile, multiplies its
+ * 64 rows and releases the stage. Sums are added in place, or promoted: formed separately for each
  * stage and added in FP32.
  */
 #ifndef TGI_MAINLOOP_CUH
@@ -13,15 +13,16 @@
 #include "kernels/schedule/cluster_tiles.cuh"
 #include "kernels/wgmma/kernel_shape.cuh"
 
-/* A warpgroup that multiplies, number `group` of those of the block, and the problem of the tile at
- * hand, to which a tile whose store is deferred belongs too. */
+/* A consumer is warpgroup number `group` of the block's warpgroups that multiply, with the problem
+ * of the current tile, to which a tile whose store is deferred belongs too. */
 template <class Shape> struct tgi_consumer {
     const tgi_wgmma_args &args;
     const tgi_wgmma_memory<Shape> &memory;
     int rank, group;
 };
 
-/* A stage, 0: none, its barriers, and the parity of the phase in which it is filled. */
+/* A stage in shared memory (0: none), its barriers, and the parity of the phase in which it is
+ * filled. */
 struct tgi_wgmma_stage {
     uint32_t data, full, empty, parity;
 };
@@ -35,7 +36,7 @@ tgi_find_stage(const tgi_wgmma_memory<Shape> &memory, const tgi_ring<Shape::stag
         memory.full + ring.stage * 8, memory.empty + ring.stage * 8, ring.parity};
 }
 
-/* The release of a stage: a warpgroup gives it back to the producers of all blocks that fill it. */
+/* A release gives a stage back to the producers of all blocks that fill it. */
 template <class Shape> struct tgi_stage_release {
     int thread, sharer_count, first_sharer;
 
@@ -57,8 +58,8 @@ template <class Shape> struct tgi_stage_release {
     }
 };
 
-/* Issues products of a full stage: those of B's lines from `line` on, of Count times 32 bytes of k
- * from number `first` on. They are added to `sum` or, where IsSum is 0, replace it. */
+/* Issues products of a full stage, with B's lines from `line` on, for Count times 32 bytes of k
+ * from number `first` on. They are added to `sum`, or replace it if IsSum is 0. */
 template <class Shape, int IsSum, int Count = TGI_WGMMA_STEP_PRODUCTS>
 static __device__ __forceinline__ void
 tgi_multiply_stage(uint32_t stage, int group, int line, int first,
@@ -87,15 +88,15 @@ tgi_multiply_stage(uint32_t stage, int group, int line, int first,
     tgi_wgmma_commit();
 }
 
-/* Returns 1 if the last step of k is less than a whole one. Only what the operands have of it is
- * multiplied: the rest of its stage may be what another step has left. */
+/* Returns 1 if the last step of k is not a whole one. Only existing k are then multiplied, because
+ * the rest of the stage may hold data of another step. */
 static __device__ __forceinline__ int tgi_is_short(const tgi_wgmma_args &args)
 {
     return args.work.last_products < TGI_WGMMA_STEP_PRODUCTS;
 }
 
-/* Adds the whole steps of a tile in place. A stage is given back as soon as the products of the
- * next one are issued. Meanwhile the deferred store of the tile before goes on. */
+/* Adds the whole steps of a tile in place. A stage is released as soon as the products of the next
+ * one are issued. Meanwhile the deferred store of the previous tile goes on. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_add_steps(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
@@ -148,8 +149,8 @@ tgi_add_short_step(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring,
     ring.advance();
 }
 
-/* Adds all steps of a tile in place: products of one step may be computed while those of the next
- * are issued. */
+/* Adds all steps of a tile in place. Products of one step may still be computed while those of the
+ * next are issued. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_sum_in_place(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
@@ -161,7 +162,7 @@ tgi_sum_in_place(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
         tgi_add_short_step<Shape>(at, ring, sum);
 }
 
-/* Products of a stage as tgi_sum_promoted takes them: of both operands from shared memory. */
+/* The products of a stage for tgi_sum_promoted, with both operands in shared memory. */
 template <class Shape> struct tgi_plain_products {
     struct a_rows {
     };
@@ -179,7 +180,7 @@ template <class Shape> struct tgi_plain_products {
     }
 };
 
-/* Runs of k as tgi_sum_promoted takes them: k is one run. */
+/* The runs of k for tgi_sum_promoted, if k is one run. */
 template <class Shape> struct tgi_no_runs {
     __device__ __forceinline__ void begin_step(const tgi_consumer<Shape> &,
                                                const tgi_cluster_tile &, int,
@@ -193,8 +194,8 @@ template <class Shape> struct tgi_no_runs {
     }
 };
 
-/* Adds the products of one full stage in FP32, and those of `next` too where there is one (FP8),
- * which is waited for. A stage is given back as soon as it has been read. */
+/* Adds the products of one full stage in FP32. For FP8 it also waits for stage `next`, if there is
+ * one, and adds its products. A stage is released as soon as it has been read. */
 template <class Shape, class Products>
 static __device__ __forceinline__ void
 tgi_promote_stages(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
@@ -230,9 +231,9 @@ tgi_promote_stages(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
     }
 }
 
-/* Adds all steps of a tile with promoted sums: the products of a step, or of two steps of FP8, are
- * done before the next ones begin. A run of k starts from zero, and its sums are added to those of
- * the runs before it, so that rounding errors grow with the root of k. */
+/* Adds all steps of a tile with promoted sums. The products of a step, or of two steps of FP8, are
+ * complete before the next ones begin. A run of k starts from zero, and its sums are added to those
+ * of earlier runs, so that rounding errors grow with the square root of k. */
 template <class Shape, class Products, class Runs>
 static __device__ __forceinline__ void
 tgi_sum_promoted(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,

@@ -1,14 +1,13 @@
 /*
- * Sums on their way through the workspace, as the threads of a warpgroup hold them
- * (epilogue/thread_sums.cuh).
+ * Sums in the workspace lie as the threads of a warpgroup hold them (epilogue/thread_sums.cuh).
  *
- * Split-K has partial tiles of 64 rows x TGI_FRAGMENT_COLS columns. Of split tile t and part s,
- * rows number r and columns number c are partial tile
+ * Split-K has partial tiles of 64 rows x TGI_FRAGMENT_COLS columns. The partial tile of rows number
+ * r and columns number c, of split tile t and part s, has number
  *   ((t * parts + s) * row_count + r) * col_count + c.
  * The numbers of partial tiles of fewer columns are found alike: those of 64 columns lie one behind
  * the other.
  *
- * Products of slices sum k in runs, and have a place for each block of the grid.
+ * Products of slices sum k in runs, with a place in the workspace for each block of the grid.
  */
 #ifndef TGI_PARTIAL_TILES_CUH
 #define TGI_PARTIAL_TILES_CUH
@@ -16,10 +15,10 @@
 #include "kernels/epilogue/thread_sums.cuh"
 #include "kernels/wgmma/mainloop.cuh"
 
-/* Sums of a partial tile that a thread holds, where tiles have `cols` columns. */
+/* The number of sums of a partial tile that a thread holds, if tiles have `cols` columns. */
 #define TGI_PARTIAL_SUMS(cols) (TGI_FRAGMENT_COLS(cols) / 2)
 
-/* Writes a warpgroup's sums: rows number `row` of part `part` of split tile `split`. */
+/* Writes a warpgroup's sums, for the 64 rows number `row` of part `part` of split tile `split`. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void
 tgi_write_partial_tiles(const tgi_wgmma_args &args, int split, int part, int row, int row_count,
@@ -32,8 +31,8 @@ tgi_write_partial_tiles(const tgi_wgmma_args &args, int split, int part, int row
     tgi_write_sums(tgi_find_sums<sums>(args.gemm.workspace, first), sum);
 }
 
-/* Adds the parts of a partial tile in order, `stride` partial tiles from one to the next. As many
- * are read at once as registers hold, up to eight. */
+/* Adds the parts of a partial tile in order. They are `stride` partial tiles apart. Up to eight are
+ * read at once, as registers allow. */
 template <int Count>
 static __device__ __forceinline__ void tgi_add_partial_tiles(const tgi_wgmma_args &args,
                                                              int64_t first, int64_t stride,
@@ -45,12 +44,12 @@ static __device__ __forceinline__ void tgi_add_partial_tiles(const tgi_wgmma_arg
         tgi_add_sums(tgi_find_sums<Count>(args.gemm.workspace, first + part * stride), sum);
 }
 
-/* The runs of k of products of slices. The sums of a run are added to those of the runs before it,
- * which wait in the block's place of the workspace. */
+/* The runs of k for products of slices. The sums of a run are added to those of earlier runs, which
+ * wait in the block's place of the workspace. */
 template <class Shape> struct tgi_workspace_runs {
     int has_runs = 0;
 
-    /* Begins another run before step `step` of the tile is added, if the run is full. */
+    /* Begins another run before step `step` of the tile is added, if the current run is full. */
     __device__ __forceinline__ void begin_step(const tgi_consumer<Shape> &at,
                                                const tgi_cluster_tile &tile, int step,
                                                float (&sum)[Shape::blocks][Shape::cols / 2])

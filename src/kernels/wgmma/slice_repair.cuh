@@ -1,5 +1,5 @@
 /*
- * The repair of sums of slices in family wgmma, while they are stored.
+ * Repairs sums of slices in family wgmma while they are stored.
  */
 #ifndef TGI_SLICE_REPAIR_CUH
 #define TGI_SLICE_REPAIR_CUH
@@ -16,8 +16,8 @@ static __device__ __forceinline__ tgi_range tgi_find_row_range(const tgi_wgmma_a
                               args.a.line_count - 1));
 }
 
-/* The repair of sums of slices while they are stored. a_range is that of the warp's rows; it begins
- * as the range of no element. */
+/* This repair is for sums of slices. a_range is the range of the warp's rows; it begins as the
+ * range of no elements. */
 struct tgi_slice_repair {
     static constexpr int is_on = 1;
     const tgi_wgmma_args &args;

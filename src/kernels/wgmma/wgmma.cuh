@@ -13,10 +13,10 @@
  *                (epilogue/fragment_store.cuh) or, with split-K, to the blocks of the cluster
  *                (cluster_split_k.cuh) or to the workspace (partial_tiles.cuh)
  *
- * How a stage is filled, moved and multiplied is the affair of the Shape's feed (feed_tma.cuh). A
- * kernel serves two shapes, whose memory is the same: lines of A along k and across k, or, of FP8,
- * both types of B. They differ in how stages are filled and multiplied, and share what comes after,
- * which is most of the code. A kernel of one shape has it twice.
+ * The Shape's feed (feed_tma.cuh) decides how a stage is filled, moved and multiplied. A kernel
+ * serves two shapes with equal shared memory: lines of A along k and across k, or, for FP8, both
+ * types of B. They differ in how stages are filled and multiplied, and share the later code, which
+ * is the larger part. A kernel of one shape has that shape twice.
  */
 #ifndef TGI_WGMMA_CUH
 #define TGI_WGMMA_CUH
@@ -144,8 +144,8 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
 }
 
-/* Returns 1 for whole tiles of the kinds that are met most, whose stores have code of their own:
- * D's rows are lines, FP32 where the operands are, else of 16 bits. */
+/* Returns 1 for whole tiles of the most frequent kinds, whose stores have code of their own: D's
+ * rows are lines, of FP32 if the operands are FP32, else of 16 bits. */
 template <class Shape>
 static __device__ __forceinline__ int tgi_is_plain_store(const tgi_wgmma_args &args)
 {
@@ -156,8 +156,8 @@ static __device__ __forceinline__ int tgi_is_plain_store(const tgi_wgmma_args &a
            (args.gemm.is_sum_alone || !Shape::feed::is_sliced);
 }
 
-/* Sends the sums of a tile whose k the cluster shares out to the blocks that add them, and waits
- * for those that this block adds. */
+/* Sends the sums of a tile, if the cluster's blocks share out its k, to the blocks that add them.
+ * Then waits for the sums that this block adds. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_exchange_partial_tiles(const tgi_consumer<Shape> &at, int part,
@@ -184,7 +184,7 @@ tgi_find_terms(const tgi_consumer<Shape> &at, tgi_cluster_tile tile)
     return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1};
 }
 
-/* Has the products of a tile summed by the feed of its shape. */
+/* Sums the products of a tile by the feed of its shape. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_sum_tile(const tgi_wgmma_args &args, char *shared, int rank, int group,
@@ -235,7 +235,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
             tgi_write_partial_tiles<Shape::cols>(args, tile.split, tile.part, group,
                                                  Shape::group_count, sum[0]);
         } else if (tgi_is_plain_store<Shape>(args)) {
-            /* Few steps would not hide it. */
+            /* Few steps would not hide the store. */
             const int is_later = Shape::may_defer && args.d.is_tma_stored &&
                                  schedule.next(i) < schedule.end() &&
                                  tgi_is_same_problem(schedule, given, i, schedule.next(i)) &&

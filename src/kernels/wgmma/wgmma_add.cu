@@ -1,6 +1,6 @@
 /*
- * The end of split-K of family wgmma: a warpgroup adds the parts of one partial tile and stores it
- * as the kernel that computes whole tiles does. There is a function for each number of columns of a
+ * Ends split-K of family wgmma. A warpgroup adds the parts of one partial tile and stores it as the
+ * kernel that computes whole tiles does. There is a function for each number of columns of a
  * partial tile. A tile's own partial tiles may be added as narrower ones, by more blocks.
  */
 #include "kernels/instances.cuh"

@@ -1,5 +1,5 @@
 /*
- * The argument of the kernels of family wgmma: the problem, its operands and D as TMA moves them,
+ * Declares the argument of the kernels of family wgmma: the problem, its operands and D for TMA,
  * and how the tiles are shared out. The host (C11) fills it, the kernel reads it from constant
  * memory.
  */

@@ -1,8 +1,8 @@
 /*
- * The kernels of one image of family wgmma, with which it serves its rows. A kernel serves two
- * shapes (wgmma.cuh). Of 16 bits a row has two kernels, "_k" and "_n", by the index along which B's
- * elements are contiguous; A's may lie along k or m. FP8 has both along k, and a kernel serves both
- * types of B. TF32 has B along k.
+ * Makes the kernels of one image of family wgmma from its rows. A kernel serves two shapes
+ * (wgmma.cuh). For 16-bit types a row has two kernels, "_k" and "_n", named by the index along
+ * which B's elements are contiguous; A's lines may run along k or m. FP8 has both operands along k,
+ * and a kernel serves both types of B. TF32 has B along k.
  */
 #include "kernels/instances.cuh"
 #include "kernels/wgmma/wgmma.cuh"

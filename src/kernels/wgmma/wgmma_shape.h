@@ -7,10 +7,11 @@
 
 #include "kernels/epilogue/fragment_output.h"
 
-/* A step of k is 128 bytes of each line, or a chunk of its slices. Shared memory holds stages of A
- * and B from a multiple of 1024 bytes on, what each warpgroup that multiplies (all but one) stages
- * of D and has of the epilogue's terms, and two barriers a stage. Lines of B across k come in whole
- * boxes of 64, which leave room for a stage less where they have more lines than the tile. */
+/* A step of k is 128 bytes of each line, or a chunk of its slices. Shared memory holds, from a
+ * multiple of 1024 bytes on, the stages of A and B, then for each warpgroup that multiplies (all
+ * but one) its staged part of D and the epilogue's terms, then two barriers a stage. Lines of B
+ * across k come in whole boxes of 64. If the boxes have more lines than the tile, there is room for
+ * a stage less. */
 #define TGI_WGMMA_STEP_BYTES 128
 #define TGI_WGMMA_PRODUCT_BYTES 32 /* bytes of k that an instruction multiplies */
 #define TGI_WGMMA_STEP_PRODUCTS (TGI_WGMMA_STEP_BYTES / TGI_WGMMA_PRODUCT_BYTES)

@@ -1,0 +1,131 @@
+/*
+ * The epilogue of wide tiles, for cpu/tile_body.h: in registers where its steps are few, else
+ * through memory.
+ */
+
+/* Loads the vector v of a row of a tile; the last one may be partial. */
+#define LOAD_VECTOR(pointer, v)                                                                    \
+    ((v) == vectors - 1 && !is_whole ? ACC(load_some)((pointer), last_cols) : ACC(load)(pointer))
+
+/* Stores the accumulators to D unchanged. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTORS], const int rows,
+                 const int vectors, const int is_whole)
+{
+    const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
+    const int64_t d_row = t->d_row;
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++) {
+            if (v == vectors - 1 && !is_whole)
+                ACC(store_some)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v], last_cols);
+            else
+                ACC(store)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v]);
+        }
+}
+
+/* Finishes one vector of each row, of `cols` columns. The pointers are those of the first row. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(finish_vectors)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const ACC(elem) * sums,
+                     const ACC(elem) * bias, int rows, int cols, double alpha_value,
+                     double beta_value, const int is_whole)
+{
+    const ACC(vec) one = ACC(set)(1);
+    const ACC(vec) alpha = ACC(set)((ACC(elem))alpha_value);
+    const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
+    const int has_c = beta_value != 0.0, has_bias = t->bias != TG_BIAS_NONE;
+    const int is_streamed = t->is_streamed, is_by_row = t->bias == TG_BIAS_ROW;
+    ACC(vec) added = ACC(zero)();
+    if (has_bias && !is_by_row)
+        added = is_whole ? ACC(load)(bias) : ACC(load_some)(bias, cols);
+    for (int i = 0; i < rows; i++) {
+        ACC(vec) sum;
+        TGI_COMBINE(sum, ACC(mul), ACC(fma), alpha, ACC(load)(sums), has_c, beta,
+                    is_whole ? ACC(load)(c) : ACC(load_some)(c, cols));
+        if (has_bias && is_by_row)
+            added = ACC(set)(bias[i]);
+        if (has_bias) /* the sum is rounded once, as of an addition */
+            sum = ACC(fma)(one, added, sum);
+        if (!is_whole)
+            ACC(store_some)(d, sum, cols);
+        else if (is_streamed)
+            ACC(stream)(d, sum);
+        else
+            ACC(store)(d, sum);
+        sums += TILE_VECTORS * VECTOR_ELEMS;
+        c += t->c_row;
+        d += t->d_row;
+    }
+}
+
+/* Applies the whole epilogue to sums in memory, TILE_VECTORS vectors a row, and stores them to D.
+ * One function serves tiles of all sizes: unrolled beside each of them it would be a third of the
+ * code. */
+static __attribute__((noinline)) TARGET void
+TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const ACC(elem) * sums,
+                  const ACC(elem) * bias, int rows, double alpha, double beta)
+{
+    const tg_type type = sizeof(ACC(elem)) == 4 ? TG_TYPE_FP32 : TG_TYPE_FP64;
+    const int bias_step = t->bias == TG_BIAS_COL ? VECTOR_ELEMS : 0;
+    ACC(elem) *first = d;
+    int left = t->cols;
+    for (; left >= VECTOR_ELEMS; left -= VECTOR_ELEMS) {
+        TILE(finish_vectors)(t, d, c, sums, bias, rows, VECTOR_ELEMS, alpha, beta, 1);
+        d += VECTOR_ELEMS;
+        c += VECTOR_ELEMS;
+        sums += VECTOR_ELEMS;
+        bias += bias_step;
+    }
+    if (left > 0)
+        TILE(finish_vectors)(t, d, c, sums, bias, rows, left, alpha, beta, 0);
+    if (t->activation != TG_ACTIVATION_NONE)
+        ACC_LOCAL(activate)(first, rows, t->cols, t->d_row, t->activation, type);
+}
+
+/* Applies the steps to sums in registers that most epilogues have: C, a bias by columns, ReLU. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(finish_registers)(const tgi_tile *t, const ACC(elem) * c, const ACC(elem) * bias,
+                       double beta_value, ACC(vec) (*accum)[TILE_VECTORS], const int rows,
+                       const int vectors, const int is_whole)
+{
+    const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
+    const ACC(vec) one = ACC(set)(1), zero = ACC(zero)();
+    if (beta_value != 0.0) {
+        const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
+        const int64_t c_row = t->c_row;
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+            for (int v = 0; v < vectors; v++)
+                accum[i][v] =
+                    ACC(fma)(beta, LOAD_VECTOR(c + i * c_row + v * VECTOR_ELEMS, v), accum[i][v]);
+    }
+    if (t->bias == TG_BIAS_COL) {
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++) {
+            const ACC(vec) added = LOAD_VECTOR(bias + v * VECTOR_ELEMS, v);
+#pragma GCC unroll 14
+            for (int i = 0; i < rows; i++) /* the sum is rounded once, as of an addition */
+                accum[i][v] = ACC(fma)(one, added, accum[i][v]);
+        }
+    }
+    if (t->activation == TG_ACTIVATION_RELU) {
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+            for (int v = 0; v < vectors; v++)
+                accum[i][v] = ACC(max)(zero, accum[i][v]); /* the second one if it is NaN or -0 */
+    }
+}
+
+/* Prefetches C of a tile. */
+static __attribute__((noinline)) TARGET void TILE(prefetch_c)(const tgi_tile *t,
+                                                              const ACC(elem) * c, int rows)
+{
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < t->cols; j += VECTOR_ELEMS)
+            __builtin_prefetch(c + i * t->c_row + j);
+}
+
+#undef LOAD_VECTOR

@@ -1,0 +1,36 @@
+#include "cpu/prefetch.h"
+
+#include <stddef.h>
+
+#include "core/checked.h"
+
+#define LINE_BYTES 64
+
+/* The least step. A line is then touched eight times, and more often gains nothing. */
+#define STEP_BYTES_MIN (LINE_BYTES / 8)
+
+void tgi_cpu_start_prefetch(tgi_prefetch *prefetch, const void *start, int64_t row_bytes,
+                            int64_t row_stride, int64_t row_count)
+{
+    /* Rows begin anywhere in a line. The line in which a row begins is also the last one of the
+     * block before, so that the walk begins at its end. */
+    prefetch->at = (const char *)start + LINE_BYTES - 1;
+    prefetch->row_end = prefetch->at + row_bytes;
+    prefetch->row_bytes = row_bytes;
+    prefetch->row_stride = row_stride;
+    prefetch->row_count = row_count;
+}
+
+tgi_prefetch *tgi_cpu_pace_prefetches(tgi_prefetch *prefetches, int count, int64_t turns)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < count; i++)
+        bytes += tgi_round_up(prefetches[i].row_bytes, LINE_BYTES) * prefetches[i].row_count;
+    int64_t step = tgi_divide_up(bytes, turns > 0 ? turns : 1);
+    step = step < STEP_BYTES_MIN ? STEP_BYTES_MIN : step > LINE_BYTES ? LINE_BYTES : step;
+    for (int i = 0; i < count; i++) {
+        prefetches[i].step = step;
+        prefetches[i].next = i + 1 < count ? &prefetches[i + 1] : NULL;
+    }
+    return count > 0 ? prefetches : NULL;
+}

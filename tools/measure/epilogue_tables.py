@@ -1,0 +1,76 @@
+"""Ratios and tables of the result files of measure_epilogues, bench/results/*/epilogues*.json."""
+
+import json
+import statistics
+
+from page_text import table
+
+STEM = "epilogues"  # of the names of the files
+LENGTHS = ((2048, "k from 2048"), (512, "k from 512"), (0, "shorter k"))
+UNFUSED, PEER = "of two passes", "of the peer"
+COLUMNS = [label for _, label in LENGTHS] + [UNFUSED, PEER]
+
+
+def find_length(record):
+    return next(i for i, (low, _) in enumerate(LENGTHS) if record["k"] >= low)
+
+
+def group_records(records):
+    """Returns the records of each type and mode."""
+    groups = {}
+    for record in records:
+        groups.setdefault((record["type"], record["mode"]), []).append(record)
+    return groups
+
+
+def find_ratios(records, name):
+    """Returns the ratios of each of COLUMNS: our time with the epilogue over that of our plain
+    product, over that of two passes, and over the peer's."""
+    ratios = {column: [] for column in COLUMNS}
+    for record in records:
+        own, plain = record["epilogues"][name], record["epilogues"]["plain"]
+        if not own["us"] or not plain["us"]:
+            continue
+        ratios[COLUMNS[find_length(record)]].append(own["us"] / plain["us"])
+        for column, key in ((UNFUSED, "unfused_us"), (PEER, "peer_us")):
+            if own[key]:
+                ratios[column].append(own["us"] / own[key])
+    return ratios
+
+
+def tell_ratios(ratios):
+    """Returns the text of the mean and the largest of ratios."""
+    if not ratios:
+        return "-"
+    return f"{statistics.geometric_mean(ratios):.3f}, {max(ratios):.2f}"
+
+
+def tell_load(machine):
+    """Returns a sentence about other work on the machine when the run began, if there was any."""
+    if machine["load_average"] <= machine["processor_count"]:
+        return ""
+    return (f"The run began at a load average of {machine['load_average']:.1f} on "
+            f"{machine['processor_count']} processors; other work may have\nmade some of the "
+            "largest ratios.\n")
+
+
+def make_section(path, name):
+    """Returns the section of a result file."""
+    result = json.loads(path.read_text(encoding="utf-8"))
+    head = result["head"]
+    text = (f"## {path.stem}, {head['machine']['processor']}\n\n"
+            f"Shapes that `tools/measure/measure_epilogues` drew, seed {result['seed']}, on one "
+            "thread. The\ncolumns of k have our time with the epilogue over that of our plain "
+            "product, by the length of k.\n\"Of two passes\" is that time over the one of our "
+            "plain product and a second pass over D, and\n\"of the peer\" over the one of the "
+            "peer's product with its own epilogue: below 1 the fused\nproduct is faster. A cell "
+            "has the geometric mean and the largest ratio. relu, gelu and silu\ninclude a bias by "
+            "columns; c is beta = 1.\n"
+            f"Peer: {head['peers'][0]['version']}. Source {head['source']}, {head['date'][:10]}. "
+            f"File: `{name}`.\n" + tell_load(head["machine"]))
+    for (kind, mode), records in group_records(result["records"]).items():
+        text += f"\n{kind}, {mode}, {len(records)} shapes:\n\n"
+        text += table(["epilogue", *COLUMNS],
+                      [[epilogue, *map(tell_ratios, find_ratios(records, epilogue).values())]
+                       for epilogue in records[0]["epilogues"]])
+    return text + "\n"
