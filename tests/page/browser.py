@@ -6,7 +6,6 @@ import subprocess
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
@@ -77,8 +76,8 @@ class Browser:
         return found[0]
 
     def find_all(self, selector):
-        """Returns the visible elements. One script finds them all, ten times as fast as a question
-        about each."""
+        """Returns the visible elements. One script finds them all, because a question about each is
+        slow."""
         return self.driver.execute_script(
             "return [...document.querySelectorAll(arguments[0])].filter(one =>"
             " one.getClientRects().length && one.checkVisibility({visibilityProperty: true}));",
