@@ -141,6 +141,13 @@ int cli_append_ladder(const report_case *report, int tile, const explain_case *s
                       int has_requests, json_t *list, int *exit_code)
 {
     const char *names[LADDER_CAPACITY];
+    tg_kernel_info info;
+    /* The table is the default device's, which may be missing. */
+    const tg_status status = tg_get_kernel_info(NULL, 0, &info);
+    if (status != TG_STATUS_OK) {
+        *exit_code = cli_report_status(status);
+        return 0;
+    }
     const int count = cli_list_ladder("all", tile, names);
     int is_done = 1;
     for (int i = 0; i < count && is_done; i++) {

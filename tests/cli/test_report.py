@@ -251,6 +251,14 @@ class Report(unittest.TestCase):
         self.assertEqual((counted[0]["kernel"], counted[0]["shared_loads"], counted[0]["time_ns"]),
                          (MARKUP, 1, None))
 
+    def test_no_such_device(self):
+        """The default device is missing: nothing is written."""
+        os.environ["TILEGEMM_DEVICE"] = "nonesuch"
+        try:
+            self.refuse(3, "nonesuch", "8x8x8")
+        finally:
+            del os.environ["TILEGEMM_DEVICE"]
+
     def test_too_large_a_page(self):
         self.write({"records": [{**RECORD, "name": "x" * 200, "shape": "y" * 200}] * 4000})
         self.refuse(2, "more than 3000000 bytes", "4x4x4", *["--bench", "bench.json"] * 2)
