@@ -208,6 +208,8 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     double b_bytes = (double)(p->k * p->n) * (double)tgi_type_bytes(p->type);
     if (!decision->is_b_packed && p->n > 2 * tiles->cols && b_bytes > (double)machine->l1_bytes)
         work->fixed_cycles += 0.3 * b_bytes * (double)p->batch_count;
+    if (!decision->is_a_packed)
+        work->fixed_cycles += tgi_cpu_count_strided_cycles(p) * (double)p->batch_count;
     work->memory_bytes = tgi_model_operand_bytes(p);
     work->memory_share = decision->is_b_packed || decision->is_along_rows ? 1.0 : 0.75;
     work->thread_count = (int)(tasks < thread_count ? tasks : thread_count);

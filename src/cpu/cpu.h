@@ -66,6 +66,14 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
            tgi_type_bytes(problem->d_type) == tgi_type_sum_bytes(problem->type);
 }
 
+/* Returns the cycles by which tiles read an A along m in place more slowly than in long runs, for a
+ * batch entry: each step of k touches a line of another row, often of another page. */
+static inline double tgi_cpu_count_strided_cycles(const tgi_problem *problem)
+{
+    const int64_t elems = problem->a.col == 1 ? 0 : problem->m * problem->k;
+    return 0.1 * (double)(elems * tgi_type_bytes(problem->type));
+}
+
 /* Returns 1 if tiles have the steps of all operands that the epilogue uses: C and the bias. */
 static inline int tgi_cpu_do_tiles_know(const tgi_epilogue *epilogue)
 {

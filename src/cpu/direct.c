@@ -13,8 +13,8 @@
 #define COPIED_BYTES_MAX 16384
 #define COPY_CYCLES 0.6 /* for each element */
 
-/* A D of this size is prefetched, since it may lie behind L1. */
-#define FAR_BYTES 16384
+/* A D of this size is prefetched: its lines may be far. Few lines come as fast without. */
+#define FAR_BYTES 2048
 
 /* Returns 1 if the problem is transposed: a D of one row whose B lies along k becomes a column, so
  * that the tiles read B as they read A, and a D along its columns is written along its rows. */
@@ -30,6 +30,14 @@ static tgi_problem orient(const tgi_problem *p)
     if (must_transpose(p))
         tgi_problem_transpose(&oriented);
     return oriented;
+}
+
+/* Returns the rows of the highest tile. Of an A along m a step of k is then at most one line, which
+ * is what tiles prefetch. */
+static int find_tile_rows(const tgi_problem *p, const tgi_tile_set *tiles)
+{
+    const int line_elems = TGI_ALIGN_BYTES / (int)tiles->elem_bytes;
+    return p->a.col == 1 || tiles->rows < line_elems ? tiles->rows : line_elems;
 }
 
 /* Returns 1 if B is transposed before tiles read it. */
@@ -114,7 +122,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
     const tgi_tile_set *tiles = kernels->direct_tiles;
-    double row_tiles = (double)tgi_cpu_tile_count(p->m, tiles->rows);
+    double row_tiles = (double)tgi_cpu_tile_count(p->m, find_tile_rows(p, tiles));
     double col_tiles = (double)tgi_cpu_tile_count(p->n, tiles->cols);
     double cols = (double)tgi_cpu_tile_count(p->n, tiles->vector_elems) * tiles->vector_elems;
     double batch_count = (double)p->batch_count;
@@ -136,7 +144,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         .memory_share = p->batch_count > 1 ? 0.8 : 0.4,
         .fixed_cycles =
             (40.0 * row_tiles * col_tiles + PARTIAL_STORE_CYCLES * partial_rows +
-             COPY_CYCLES * copied_elems +
+             COPY_CYCLES * copied_elems + tgi_cpu_count_strided_cycles(p) +
              count_column_cycles(machine, p, count_panels(kernels, p->n), copied_elems)) *
                 batch_count +
             reread_cycles * reread_bytes,
@@ -214,7 +222,7 @@ static void add_panels(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
 {
     if (count == 0 || cols == 0)
         return;
-    const tgi_tile_split split = tgi_cpu_split_rows(p->m, tiles->rows);
+    const tgi_tile_split split = tgi_cpu_split_rows(p->m, find_tile_rows(p, tiles));
     direct_panels *panels = &prepared->group[prepared->group_count++];
     panels->count = count;
     panels->panel_bytes = cols * tiles->elem_bytes;

@@ -1,6 +1,7 @@
 /*
  * Families `rank` and `dot` multiply at most TGI_SKINNY_ROWS rows of A. Their speed is the speed of
- * reading B. A task is a strip of columns and a range of k. The sums of a strip stay in L1.
+ * reading B. A task is a strip of columns and a range of k. The sums of a strip stay in L1. Few
+ * columns beside an A along m are few rows of the transposed problem, for `rank`.
  */
 #include <string.h>
 
@@ -109,6 +110,12 @@ static void run_strip(void *state, int64_t index, int thread)
     }
 }
 
+/* Returns 1 if `rank` computes D^T = B^T A^T: D has few columns, and A lies along m. */
+static int must_transpose(const tgi_problem *p)
+{
+    return p->n <= TGI_SKINNY_ROWS && p->n < p->m && p->a.row == 1;
+}
+
 static tg_status run_strips(const tgi_call *call, int is_rank)
 {
     const tgi_problem *p = call->problem;
@@ -130,7 +137,17 @@ static tg_status run_strips(const tgi_call *call, int is_rank)
 
 static tg_status launch_rank(const tgi_call *call)
 {
-    return run_strips(call, 1);
+    if (!must_transpose(call->problem))
+        return run_strips(call, 1);
+    tgi_problem problem = *call->problem;
+    tgi_call transposed = *call;
+    tgi_problem_transpose(&problem);
+    transposed.problem = &problem;
+#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, ...)                       \
+    transposed.name = call->partner;
+#include "core/operands.def"
+#undef TGI_OPERAND
+    return run_strips(&transposed, 1);
 }
 
 static tg_status launch_dot(const tgi_call *call)
@@ -202,11 +219,18 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                                 thread_count * (run.a_bytes + 2 * run.strip_bytes);
 }
 
-static void propose_rank(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+static void propose_rank(const tgi_machine *machine, const tgi_problem *given,
+                         tgi_proposal *proposal)
 {
+    tgi_problem oriented = *given;
+    const tgi_problem *const p = &oriented;
+    if (must_transpose(given))
+        tgi_problem_transpose(&oriented);
     if (p->m > TGI_SKINNY_ROWS || p->b.col != 1) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
-                   "takes at most %d rows and a B with contiguous rows", TGI_SKINNY_ROWS);
+                   "takes at most %d rows and a B with contiguous rows, or as few columns and "
+                   "an A with contiguous columns",
+                   TGI_SKINNY_ROWS);
         return;
     }
     /* Each pass over the columns loads its part of A first; steps that fill no pass go one by
@@ -214,7 +238,9 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *p, tgi_p
     const double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
     const double m = (double)p->m, passes = (double)(p->k / TGI_RANK_DEPTH) * m / 2.0;
     const double single = (double)(p->k % TGI_RANK_DEPTH) * m * (double)p->n / lanes;
-    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0.7, 30.0 * passes + 12.0 * single);
+    const double scattered = p->d.col == 1 ? 0.0 : m * (double)p->n;
+    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0.7,
+            30.0 * passes + 12.0 * single + 3.0 * scattered);
 }
 
 /* Returns the chunk length of `dot`. Each chunk ends with a sum over lanes, which costs as much as

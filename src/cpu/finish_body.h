@@ -74,11 +74,15 @@ static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int
             fp8[j * stride] = tgi_e5m2_from_fp32(row[j]);
         return;
     }
-    WRITE_ROW(fp32, float);
+    if (stride == 1)
+        WRITE_ROW(fp32, float);
 #else
     (void)type;
-    WRITE_ROW(fp64, double);
+    if (stride == 1)
+        WRITE_ROW(fp64, double);
 #endif
+    for (int64_t j = 0; stride != 1 && j < cols; j++)
+        ((ACC(elem) *)target)[j * stride] = row[j];
 }
 
 #undef WRITE_ROW
@@ -232,11 +236,11 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
 
 static TARGET void ACC_LOCAL(finish)(const tgi_finish *f)
 {
-    for (int64_t i = 0; i < f->rows; i++) {
-        for (int64_t col = 0; col < f->cols; col += FINISH_COLS) {
-            int64_t cols = f->cols - col < FINISH_COLS ? f->cols - col : FINISH_COLS;
+    /* All rows of some columns: the lines of a D along its columns stay in L1. */
+    for (int64_t col = 0; col < f->cols; col += FINISH_COLS) {
+        int64_t cols = f->cols - col < FINISH_COLS ? f->cols - col : FINISH_COLS;
+        for (int64_t i = 0; i < f->rows; i++)
             ACC_LOCAL(finish_row)(f, i, col, cols);
-        }
     }
 }
 
