@@ -9,9 +9,6 @@
 /* This bounds the smallest blocks of one thread: a panel of B, a row tile of A, running sums. */
 #define THREAD_BYTES ((int64_t)320 << 10)
 
-/* Waking a thread and its share of a barrier pay off from this many cycles of work on. */
-#define CYCLES_PER_THREAD 12000.0
-
 /* A strip of B takes this part of L2, so that A or the next strip fits beside it. */
 #define STRIP_L2_PARTS 4
 
@@ -25,14 +22,10 @@ static int64_t larger(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-int tgi_cpu_count_threads(const tgi_machine *machine, const tgi_problem *p, double macs_per_cycle)
+int tgi_cpu_count_threads(const tgi_machine *machine, double serial_s)
 {
-    double macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
-    double threads = macs / macs_per_cycle / CYCLES_PER_THREAD;
     int64_t most = smaller(machine->thread_count, PACKED_BYTES / THREAD_BYTES);
-    if (threads >= (double)most)
-        return (int)most;
-    return threads < 1.0 ? 1 : (int)threads;
+    return tgi_model_cpu_threads(serial_s, (int)most);
 }
 
 /* Returns 1 if A must be packed: the tiles cannot read it in place, its rows evict each other from

@@ -10,8 +10,8 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *prob
                              const tgi_kernel *kernel, int thread_count,
                              tgi_packed_decision *decision, tgi_cpu_work *work);
 
-/* Returns the number of threads worth waking for the problem, 1 .. machine->thread_count. */
-int tgi_cpu_count_threads(const tgi_machine *machine, const tgi_problem *problem,
-                          double macs_per_cycle);
+/* Returns the number of threads worth waking for work that takes one thread `serial_s`:
+ * 1 .. machine->thread_count. */
+int tgi_cpu_count_threads(const tgi_machine *machine, double serial_s);
 
 #endif

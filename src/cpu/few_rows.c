@@ -193,9 +193,6 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     proposal->is_legal = 1;
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
-    int thread_count = tgi_cpu_count_threads(machine, p, macs_per_cycle);
-    proposal->thread_count = thread_count;
-    choose_strips(p, kc, thread_count, &proposal->decision.strip);
     double lanes = kernels->tiles->vector_elems;
     double strips = (double)count_strips(p);
     double chunks = (double)(tgi_divide_up(p->k, kc)) * (double)p->batch_count;
@@ -210,7 +207,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
             chunks * (strips * 200.0 + (double)p->m * 200.0 + 4.0 * (double)(p->m * p->n) / lanes),
         .thread_count = 1};
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
-    work.thread_count = thread_count;
+    const int thread_count = tgi_cpu_count_threads(machine, proposal->serial_s);
+    proposal->thread_count = work.thread_count = thread_count;
+    choose_strips(p, kc, thread_count, &proposal->decision.strip);
     proposal->predicted_s = tgi_model_cpu_seconds(machine, &work);
 
     skinny_run run = {0};

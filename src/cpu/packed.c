@@ -354,10 +354,10 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     proposal->is_legal = 1;
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
-    int thread_count = tgi_cpu_count_threads(machine, p, tgi_cpu_macs_per_cycle(kernel));
     memset(&serial, 0, sizeof serial);
     tgi_cpu_choose_blocking(machine, p, kernel, 1, &serial, &work);
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
+    const int thread_count = tgi_cpu_count_threads(machine, proposal->serial_s);
     proposal->thread_count = thread_count;
     tgi_cpu_choose_blocking(machine, p, kernel, thread_count, &proposal->decision.packed, &work);
     proposal->predicted_s = tgi_model_cpu_seconds(machine, &work);

@@ -1,5 +1,7 @@
 #include "model/cpu_model.h"
 
+#include <math.h>
+
 #include "model/figures.h"
 
 double tgi_model_operand_bytes(const tgi_problem *problem)
@@ -10,6 +12,22 @@ double tgi_model_operand_bytes(const tgi_problem *problem)
     double c_share = problem->epilogue.beta != 0.0 ? 2.0 : 1.0;
     return (double)problem->batch_count *
            (in_bytes * (m * k + k * n) + c_share * out_bytes * m * n);
+}
+
+/* Returns the seconds until the threads of a job have begun and have been awaited. */
+static double find_wake_s(const tgi_cpu_figures *f, double threads)
+{
+    return threads > 1.0 ? f->threads_wake_s + threads * f->thread_wake_s : 0.0;
+}
+
+int tgi_model_cpu_threads(double serial_s, int most)
+{
+    const tgi_cpu_figures *f = tgi_figures_find_cpu();
+    /* Each thread more takes thread_wake_s and saves serial_s / threads^2. */
+    const double best = floor(sqrt(serial_s / f->thread_wake_s));
+    const double threads = best < (double)most ? best : (double)most;
+    return threads > 1.0 && serial_s / threads + find_wake_s(f, threads) < serial_s ? (int)threads
+                                                                                    : 1;
 }
 
 double tgi_model_cpu_seconds(const tgi_machine *machine, const tgi_cpu_work *work)
@@ -27,7 +45,7 @@ double tgi_model_cpu_seconds(const tgi_machine *machine, const tgi_cpu_work *wor
         rate = f->cache_bytes_per_s * threads * work->memory_share;
     }
     double memory_s = work->memory_bytes / rate;
-    double wake_s = threads > 1 ? f->threads_wake_s + threads * f->thread_wake_s : 0.0;
+    double wake_s = find_wake_s(f, threads);
     /* Products and memory overlap, but not wholly. */
     double longer_s = compute_s > memory_s ? compute_s : memory_s;
     return longer_s + f->overlap_share * (compute_s + memory_s - longer_s) + wake_s;
