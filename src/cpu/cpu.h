@@ -71,7 +71,7 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
 static inline double tgi_cpu_count_strided_cycles(const tgi_problem *problem)
 {
     const int64_t elems = problem->a.col == 1 ? 0 : problem->m * problem->k;
-    return 0.1 * (double)(elems * tgi_type_bytes(problem->type));
+    return 0.13 * (double)(elems * tgi_type_bytes(problem->type));
 }
 
 /* Returns 1 if tiles have the steps of all operands that the epilogue uses: C and the bias. */

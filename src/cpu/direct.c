@@ -11,7 +11,7 @@
 
 /* A B along k is transposed into local memory, panel by panel, if a panel has at most this. */
 #define COPIED_BYTES_MAX 16384
-#define COPY_CYCLES 0.6 /* for each element */
+#define COPY_CYCLES 0.25 /* for each element */
 
 /* A D of this size is prefetched: its lines may be far. Few lines come as fast without. */
 #define FAR_BYTES 2048
@@ -58,14 +58,15 @@ static double count_panels(const tgi_isa_kernels *kernels, int64_t cols)
 }
 
 /* Returns what it costs that panels go down columns: B and D beyond a part of L2 are reached in
- * narrow columns, and each panel reads A again. */
+ * narrow columns, and each panel reads A again. Few rows of D are streams that memory follows. */
 static double count_column_cycles(const tgi_machine *machine, const tgi_problem *p,
                                   double panel_count, double copied_elems)
 {
     const double bytes = (double)tgi_type_bytes(p->type), l2_bytes = (double)machine->l2_bytes;
     const double a_bytes = (double)(p->m * p->k) * bytes;
     const double b_elems = copied_elems > 0.0 ? 0.0 : (double)(p->k * p->n);
-    const double wide_bytes = (b_elems + (double)(p->m * p->n)) * bytes - l2_bytes / 8.0;
+    const double d_elems = p->m <= TGI_SKINNY_ROWS ? 0.0 : (double)(p->m * p->n);
+    const double wide_bytes = (b_elems + d_elems) * bytes - l2_bytes / 8.0;
     const double again_cycles = a_bytes > l2_bytes / 2.0              ? 1.0
                                 : a_bytes > (double)machine->l1_bytes ? 0.16
                                                                       : 0.0;

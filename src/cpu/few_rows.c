@@ -237,9 +237,10 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *given,
     const double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
     const double m = (double)p->m, passes = (double)(p->k / TGI_RANK_DEPTH) * m / 2.0;
     const double single = (double)(p->k % TGI_RANK_DEPTH) * m * (double)p->n / lanes;
-    const double scattered = p->d.col == 1 ? 0.0 : m * (double)p->n;
+    /* Finishing an element takes a cycle or two, and more where D's elements lie apart. */
+    const double finished = (p->d.col == 1 ? 12.0 / lanes : 3.0) * m * (double)p->n;
     propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0.7,
-            30.0 * passes + 12.0 * single + 3.0 * scattered);
+            30.0 * passes + 12.0 * single + finished);
 }
 
 /* Returns the chunk length of `dot`. Each chunk ends with a sum over lanes, which costs as much as
