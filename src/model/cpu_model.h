@@ -21,8 +21,8 @@ typedef struct tgi_cpu_work {
 /* Returns the seconds of the work on the machine. */
 double tgi_model_cpu_seconds(const tgi_machine *machine, const tgi_cpu_work *work);
 
-/* Returns the thread count, 1 .. most, with which work that takes one thread `serial_s` is predicted
- * to end first. */
+/* Returns the thread count, 1 .. most, with which work is predicted to end first. One thread takes
+ * `serial_s` for it. */
 int tgi_model_cpu_threads(double serial_s, int most);
 
 /* Returns the bytes of A, B and D, and of C if it is read, each counted once. */
