@@ -65,6 +65,10 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
  * vectors means that B lies along k. */
 double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                 const tgi_tile_work *work);
+/* Returns the seconds of its short function, whose threads form one element of D. The threads of a
+ * warp that share out k read work->tile_count lines of A at once. */
+double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
+                               const tgi_tile_work *work);
 double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

@@ -32,6 +32,7 @@ typedef struct tgi_tile_decision {
     int64_t whole_rows; /* family mma: k of the tiles of these first rows of D is not split */
     int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
     int is_transposed;  /* 1: families small and mma compute D^T = B^T A^T */
+    int short_cols;     /* columns of a block of the short function of family small; 0: another */
     int direct_lanes;   /* threads that share out k in family small without stages; 0: by stages */
     int64_t direct_blocks; /* blocks of small without stages, over all batch entries */
 } tgi_tile_decision;

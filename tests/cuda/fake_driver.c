@@ -240,7 +240,10 @@ int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments
     const int programmatic_stream_serialization = 6;
     RETURN_FAILURE();
     (void)extra;
-    memcpy(state.argument, arguments[0], state.argument_bytes);
+    unsigned char expanded[sizeof state.argument];
+    const void *argument = fake_expand_argument(((fake_function *)function)->name, launch->grid[2],
+                                                arguments[0], expanded, sizeof expanded);
+    memcpy(state.argument, argument, state.argument_bytes);
     add_to_hash(state.argument, state.argument_bytes);
     add_to_hash(launch->grid, sizeof launch->grid);
     add_to_hash(&launch->stream, sizeof launch->stream);
@@ -258,7 +261,7 @@ int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments
             state.is_early = launch->attributes[i].value[0];
     __atomic_fetch_add(&state.launch_count, 1, __ATOMIC_RELAXED);
     if (state.compute)
-        fake_put_launch(launch->stream, arguments[0]);
+        fake_put_launch(launch->stream, argument);
     return 0;
 }
 

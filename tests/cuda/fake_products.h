@@ -1,6 +1,6 @@
 /*
- * The fake driver can compute the products of kernels that take tgi_gemm_args, as those of sm_75
- * do.
+ * The fake driver can compute the products of kernels that take tgi_gemm_args or tgi_short_args, as
+ * those of sm_75 do.
  *
  * SPDX-License-Identifier: MIT
  */

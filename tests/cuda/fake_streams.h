@@ -28,6 +28,11 @@ int fake_fail(const char *symbol);
 void *fake_allocate(size_t bytes);
 void fake_release(void *memory);
 
+/* Returns the argument of a kernel. That of the short function of family small is written to
+ * `expanded` as a tgi_gemm_args, zeros behind it, so that tests know one form of operands. */
+const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const void *argument,
+                                 void *expanded, size_t expanded_bytes);
+
 /* Puts a launch with this first argument into the stream. */
 void fake_put_launch(void *stream, const void *argument);
 

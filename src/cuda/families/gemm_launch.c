@@ -110,6 +110,7 @@ void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
     args->k_part_elems = proposal->decision.tile.k_part_elems;
     args->k_part_count = (int32_t)proposal->decision.tile.k_part_count;
     prepared->is_transposed = proposal->decision.tile.is_transposed;
+    prepared->is_short = proposal->decision.tile.short_cols > 0;
     prepared->multiply = (tgi_cuda_kernel){.image = kernel->image,
                                            .block = {(unsigned)kernel->thread_count, 1, 1},
                                            .shared_bytes = (unsigned)proposal->shared_bytes,

@@ -34,6 +34,7 @@ void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add);
 typedef struct tgi_tile_prepared {
     tgi_gemm_args args; /* without pointers, alpha and beta of a call */
     int is_transposed;  /* 1: A and B of the kernel are B and A of the call */
+    int is_short;       /* 1: the kernel is the short function of family small */
     tgi_cuda_kernel multiply, add;
 } tgi_tile_prepared;
 

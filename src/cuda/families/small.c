@@ -1,11 +1,12 @@
 /* Plans the family small. It has small tiles of D whose k is shared out among the warps of a block,
- * wide tiles for a short k, and a function without stages for a small product. */
+ * wide tiles for a short k, and two functions without stages for a small product: the short one
+ * forms single elements of D, the other one runs of rows, with any epilogue. */
 
 #include "cuda/families/gemm.h"
 #include "kernels/small/small_shape.h"
 
 #define WARP 32
-#define DIRECT_BLOCKS 4 /* most blocks of the function without stages on a multiprocessor */
+#define BLOCK_DEPTH_MAX 64 /* threads along the third dimension of a block */
 
 /* Returns 1 for a row of wide tiles, whose threads share all operands. Such rows exist only for
  * Hopper. */
@@ -66,7 +67,7 @@ static int is_direct_transposed(const tgi_problem *p)
 static int count_direct_resident(const tgi_machine *machine)
 {
     const int by_threads = machine->gpu.threads_per_sm / TGI_SMALL_DIRECT_THREADS;
-    return by_threads < DIRECT_BLOCKS ? by_threads : DIRECT_BLOCKS;
+    return by_threads < TGI_SMALL_DIRECT_BLOCKS ? by_threads : TGI_SMALL_DIRECT_BLOCKS;
 }
 
 /* Proposes the function without stages with `lanes` threads that share out k, if it is predicted to
@@ -106,7 +107,7 @@ static void propose_direct(const tgi_machine *machine, const tgi_problem *given,
     if (is_transposed)
         tgi_problem_transpose(&p);
     const int64_t down = tgi_divide_up(p.m, TGI_SMALL_DIRECT_ROWS), most = INT32_MAX / 2;
-    const int lanes_max = tgi_gemm_is_b_along_k(&p) ? WARP : TGI_SMALL_DIRECT_THREADS / 8;
+    const int lanes_max = TGI_SMALL_DIRECT_THREADS / (tgi_gemm_is_b_along_k(&p) ? 1 : 8);
     if (count_direct_resident(machine) == 0 || p.is_batch_invariant || down > most || p.n > most ||
         p.k > most || down > most / p.n)
         return;
@@ -115,6 +116,62 @@ static void propose_direct(const tgi_machine *machine, const tgi_problem *given,
             try_direct(machine, &p, down * p.n, lanes, proposal);
     if (proposal->decision.tile.direct_lanes)
         proposal->decision.tile.is_transposed = is_transposed;
+}
+
+/* Returns the columns of D of a block of the short function that has `elems` elements of D: as many
+ * as the rows of D need. */
+static int find_short_cols(const tgi_problem *p, int elems)
+{
+    int cols = elems;
+    while (cols > 1 && cols / 2 >= p->n && elems / (cols / 2) <= BLOCK_DEPTH_MAX)
+        cols /= 2;
+    return cols;
+}
+
+/* Proposes the short function with `lanes` threads that share out k, if it is predicted to be
+ * faster than what was proposed before. */
+static void try_short(const tgi_machine *machine, const tgi_problem *p, int lanes,
+                      int is_transposed, tgi_proposal *proposal)
+{
+    const int elems = TGI_SMALL_DIRECT_THREADS / lanes, cols = find_short_cols(p, elems);
+    const int64_t down = tgi_divide_up(p->m, elems / cols);
+    const tgi_tile_work work = {
+        .block_count = (double)tgi_divide_up(p->n, cols) * (double)down * (double)p->batch_count,
+        .block_k = (double)tgi_divide_up(p->k, lanes),
+        .part_count = lanes,
+        .copy_k = TGI_SMALL_DIRECT_STEPS,
+        .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
+        .blocks_per_sm = count_direct_resident(machine)};
+    const double seconds = tgi_model_short_seconds(&machine->gpu, p, &work);
+    if (down > TGI_GRID_HEIGHT_MAX || seconds >= proposal->predicted_s)
+        return;
+    proposal->predicted_s = seconds;
+    proposal->resident_blocks = work.blocks_per_sm;
+    proposal->workspace_bytes = 0;
+    proposal->shared_bytes = TGI_SMALL_DIRECT_THREADS * tgi_type_sum_bytes(p->type);
+    proposal->decision.tile = (tgi_tile_decision){.k_part_elems = p->k,
+                                                  .k_part_count = 1,
+                                                  .is_transposed = is_transposed,
+                                                  .short_cols = cols,
+                                                  .direct_lanes = lanes,
+                                                  .direct_blocks = (int64_t)work.block_count};
+}
+
+/* Threads that are neighbours along x store to neighbouring places. */
+static void propose_short(const tgi_machine *machine, const tgi_problem *given,
+                          tgi_proposal *proposal)
+{
+    tgi_problem p = *given;
+    const int is_transposed = p.d.col != 1;
+    const int64_t most = INT32_MAX / 2;
+    if (is_transposed)
+        tgi_problem_transpose(&p);
+    const int lanes_max = TGI_SMALL_DIRECT_THREADS / (tgi_gemm_is_b_along_k(&p) ? 1 : 8);
+    if (!proposal->is_legal || p.is_batch_invariant || !tgi_epilogue_is_sum_alone(&p.epilogue) ||
+        p.m > most || p.n > most || p.k > most || p.batch_count > TGI_GRID_HEIGHT_MAX)
+        return;
+    for (int lanes = 1; lanes <= lanes_max && lanes < 2 * p.k; lanes *= 2)
+        try_short(machine, &p, lanes, is_transposed, proposal);
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
@@ -157,8 +214,10 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     if (!counts_part(proposal))
         return;
     proposal->decision.tile.is_transposed = row_blocks > TGI_GRID_HEIGHT_MAX;
-    if (has_direct(kernel) && tgi_arch_has(machine->gpu.capability, TGI_FEATURE_TMA))
+    if (has_direct(kernel) && tgi_arch_has(machine->gpu.capability, TGI_FEATURE_TMA)) {
         propose_direct(machine, p, proposal);
+        propose_short(machine, p, proposal);
+    }
 }
 
 static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)

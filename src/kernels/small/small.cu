@@ -4,7 +4,7 @@
 #include "kernels/instances.cuh"
 #include "kernels/small/small_shape.h"
 #include "kernels/small/small.cuh"
-#include "kernels/small/small_direct.cuh"
+#include "kernels/small/small_short.cuh"
 
 #define TGI_ELEM_fp32 float
 #define TGI_ELEM_fp64 double
@@ -26,8 +26,10 @@
             args, shared);                                                                         \
     }
 
-TGI_SMALL_DIRECT(tgi_direct_fp32, float, 0)
-TGI_SMALL_DIRECT(tgi_direct_fp64, double, 0)
+TGI_SMALL_DIRECT(fp32)
+TGI_SMALL_SHORT(fp32)
+TGI_SMALL_DIRECT(fp64)
+TGI_SMALL_SHORT(fp64)
 
 #define TGI_IMAGE_small TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \

@@ -2,9 +2,9 @@
 #define TGI_LEAST_D_BYTES 2
 
 #include "kernels/instances.cuh"
-#include "kernels/small/small_direct.cuh"
 #include "kernels/small/small_mma.cuh"
 #include "kernels/small/small_shape.h"
+#include "kernels/small/small_short.cuh"
 
 #define TGI_SMALL_MMA(name, type, rows, cols, depth, threads)                                      \
     extern "C" __global__ void __launch_bounds__(threads, 512 / (threads))                         \
@@ -20,7 +20,10 @@
         body::multiply(args, reinterpret_cast<float *>(shared));                                   \
     }
 
-TGI_SMALL_DIRECT(tgi_direct_narrow, float, 1)
+TGI_SMALL_DIRECT(bf16)
+TGI_SMALL_SHORT(bf16)
+TGI_SMALL_DIRECT(fp16)
+TGI_SMALL_SHORT(fp16)
 
 #define TGI_IMAGE_small_mma TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \

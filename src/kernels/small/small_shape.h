@@ -5,6 +5,8 @@
 #ifndef TGI_SMALL_SHAPE_H
 #define TGI_SMALL_SHAPE_H
 
+#include "core/problem.h"
+
 /* Each warp has a ring of stages in shared memory. A stage holds the warp's share of `depth`
  * elements of k, in lines padded by 16 bytes. */
 #define TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, threads, elem_bytes)                     \
@@ -29,10 +31,23 @@
 #define TGI_SMALL_WIDE_BLOCKS(sums, threads, elem_bytes)                                           \
     (((elem_bytes) == 8 ? 768 : (sums) >= 32 ? 512 : 1024) / (threads))
 
-/* The functions without stages have these threads of a block, rows of D of a thread, and steps of k
- * whose loads are under way at once. */
+/* The functions without stages have these threads of a block, blocks of a multiprocessor, rows of D
+ * of a thread, and steps of k whose loads are under way at once. */
 #define TGI_SMALL_DIRECT_THREADS 256
+#define TGI_SMALL_DIRECT_BLOCKS 4
 #define TGI_SMALL_DIRECT_ROWS 4
 #define TGI_SMALL_DIRECT_STEPS 4
+
+/* The argument of the short function, whose D is sums alone. It is a fraction of tgi_gemm_args,
+ * because a kernel that runs for a microsecond waits for each line of constant memory that it
+ * reads. Strides are in elements. */
+typedef struct tgi_short_args {
+    const void *a, *b;
+    void *d;
+    int64_t a_row, a_k, b_col, b_k, d_row, d_col;
+    int64_t a_batch, b_batch, d_batch; /* from one batch entry to the next */
+    int32_t m, n, k;
+    tg_type d_type;
+} tgi_short_args;
 
 #endif

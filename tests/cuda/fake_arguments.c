@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdint.h>
+#include <string.h>
+
+#include "fake_streams.h"
+#include "kernels/gemm_args.h"
+#include "kernels/small/small_shape.h"
+
+static tg_type find_type(const char *kernel)
+{
+    return strstr(kernel, "_fp64")   ? TG_TYPE_FP64
+           : strstr(kernel, "_bf16") ? TG_TYPE_BF16
+           : strstr(kernel, "_fp16") ? TG_TYPE_FP16
+                                     : TG_TYPE_FP32;
+}
+
+const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const void *argument,
+                                 void *expanded, size_t expanded_bytes)
+{
+    tgi_short_args from;
+    tgi_gemm_args to;
+    if (strncmp(kernel, "tgi_short_", 10) != 0)
+        return argument;
+    memcpy(&from, argument, sizeof from);
+    memset(&to, 0, sizeof to);
+    to.problem.m = from.m;
+    to.problem.n = from.n;
+    to.problem.k = from.k;
+    to.problem.batch_count = batch_count;
+    to.problem.a = (tgi_layout){from.a_row, from.a_k, from.a_batch};
+    to.problem.b = (tgi_layout){from.b_k, from.b_col, from.b_batch};
+    to.problem.d = (tgi_layout){from.d_row, from.d_col, from.d_batch};
+    to.problem.type = to.problem.b_type = find_type(kernel);
+    to.problem.d_type = from.d_type;
+    to.problem.epilogue.alpha = 1.0;
+    to.a = from.a;
+    to.b = from.b;
+    to.d = from.d;
+    memset(expanded, 0, expanded_bytes);
+    memcpy(expanded, &to, sizeof to);
+    return expanded;
+}
