@@ -88,9 +88,11 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
          b.inside * c->step.col_bytes * (1.0 + b_share) / find_fill_rate(c, readers->b_at_once)) /
         c->gpu->clock_hz;
     /* Relayout warps move unaligned lines, and compete with the products for shared memory. */
-    const double inside_s = work->is_a_unaligned ? a.inside * f->wgmma_unaligned_line_s +
-                                                       f->wgmma_unaligned_share * multiply_s
-                                                 : copy_s;
+    const double inside_s = work->is_a_unaligned
+                                ? a.inside * f->wgmma_unaligned_line_s +
+                                      f->wgmma_unaligned_share * multiply_s +
+                                      readers->a_at_once * f->wgmma_unaligned_reader_s[1]
+                                : copy_s;
     return inside_s + (a.outside + b.outside) * f->wgmma_outside_line_s;
 }
 
@@ -103,6 +105,12 @@ double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
     return wait_s * (!is_shared                ? 1.0
                      : work->cluster_parts > 1 ? f->wgmma_apart_wait
                                                : f->wgmma_shared_wait);
+}
+
+double tgi_wgmma_start_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
+{
+    return c->work->is_a_unaligned ? readers->a_at_once * c->figures->wgmma_unaligned_reader_s[0]
+                                   : 0.0;
 }
 
 /* Returns the bytes that L2 delivers to more than one reader, over the bytes of memory. A byte that

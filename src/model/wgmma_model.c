@@ -92,9 +92,10 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
     /* Products and memory share the power of the chip, which lowers the clock. */
     const double power_s = f->wgmma_power_share *
                            fmax(0.0, fmin(products_s, memory_s) - f->wgmma_power_free * memory_s);
-    const double seconds =
-        f->wgmma_launch_s + join_seconds(fetched_s, f->wgmma_memory_start_s + memory_s) + finish_s +
-        tgi_wgmma_partial_store_seconds(&c) + power_s + tgi_wgmma_partial_add_seconds(&c);
+    const double seconds = f->wgmma_launch_s + tgi_wgmma_start_seconds(&c, &readers) +
+                           join_seconds(fetched_s, f->wgmma_memory_start_s + memory_s) + finish_s +
+                           tgi_wgmma_partial_store_seconds(&c) + power_s +
+                           tgi_wgmma_partial_add_seconds(&c);
     /* Calls follow no faster than the host makes them, but every row keeps a different time. */
     return join_seconds(seconds, f->wgmma_call_s);
 }
