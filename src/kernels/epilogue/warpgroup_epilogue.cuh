@@ -1,112 +1,65 @@
 /*
  * Applies the epilogue to a warpgroup's whole tile, 64 rows, in registers. The code is unrolled as
- * far as registers would otherwise need computed indices. Terms in memory are requested before they
- * are needed, because loads wait long while TMA fills stages. Biases and scales are copied to
- * shared memory while the products are summed, and all pairs of C are read at once.
- * fragment_epilogue.cuh describes the places of the sums.
+ * far as registers would otherwise need computed indices. Loads wait long while TMA fills stages.
+ * So a warp that does not multiply brings biases and scales to shared memory while the products are
+ * summed, and all pairs of C are read at once. fragment_epilogue.cuh describes the places of the
+ * sums.
  */
 #ifndef TGI_WARPGROUP_EPILOGUE_CUH
 #define TGI_WARPGROUP_EPILOGUE_CUH
 
 #include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/fragment_output.h"
-#include "kernels/ptx/async_copy.cuh"
-#include "kernels/ptx/barrier.cuh"
+#include "kernels/ptx/named_barrier.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 
-/* Terms of lines (rows or columns) of D: `count` terms from line `first` on. Terms from line `end`
- * on lie outside D and may have any value. Threads copy words of 4 bytes, each to the place that
- * its first term has as FP32. */
-struct tgi_line_terms {
-    const void *data;
-    tg_type type;
-    int first, count;
-    int64_t end;
+/* The terms of lines (rows or columns) of D that a lane reads for tgi_read_elements. Those from
+ * `end` on lie outside. */
+struct tgi_line_places {
+    int lane, end;
 
-    /* Returns log2 of the bytes of a term. */
-    __device__ __forceinline__ int find_shift(void) const
+    __device__ __forceinline__ int row(int) const
     {
-        return type == TG_TYPE_FP32 ? 2 : !tgi_is_fp8(type);
+        return 0;
     }
 
-    /* Requests a copy of the terms in shared memory. */
-    __device__ __forceinline__ void copy(uint32_t memory) const
+    __device__ __forceinline__ int col(int i) const
     {
-        const int shift = find_shift();
-        const char *source =
-            static_cast<const char *>(data) + (static_cast<int64_t>(first) << shift);
-        const int bytes = static_cast<int>(min(end - first, static_cast<int64_t>(count))) << shift;
-#pragma unroll 1
-        for (int i = tgi_reread_thread() % 128; i * 4 < bytes; i += 128)
-            tgi_copy_async<4>(memory + (i << (4 - shift)), source + i * 4, min(bytes - i * 4, 4));
+        return lane + 32 * i;
     }
 
-    /* Converts the words that this thread has copied to FP32. */
-    __device__ __forceinline__ void widen(uint32_t memory) const
+    __device__ __forceinline__ int is_inside(int i) const
     {
-        const int shift = find_shift();
-        if (shift == 2)
-            return;
-#pragma unroll 1
-        for (int i = tgi_reread_thread() % 128; i << 2 < count << shift; i += 128) {
-            const uint32_t target = memory + (i << (4 - shift));
-            const uint32_t word = tgi_read_shared_word(target);
-            float pair[2];
-            if (shift == 1 && type == TG_TYPE_BF16)
-                tgi_decode_pair<TG_TYPE_BF16>(word, pair);
-            else if (shift == 1)
-                tgi_decode_pair<TG_TYPE_FP16>(word, pair);
-            else
-                write_bytes(target, word, pair);
-            tgi_write_shared_8(target, pair[0], pair[1]);
-        }
-    }
-
-    /* Writes the last two of four FP8 terms, and returns the first two. */
-    __device__ __forceinline__ void write_bytes(uint32_t target, uint32_t word,
-                                                float (&pair)[2]) const
-    {
-        float value[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const uint8_t bits = static_cast<uint8_t>(word >> 8 * i);
-            value[i] =
-                type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(bits) : tgi_fp32_from_e5m2(bits);
-        }
-        tgi_write_shared_8(target + 8, value[2], value[3]);
-        pair[0] = value[0];
-        pair[1] = value[1];
-    }
-
-    /* Reads the terms at once, and writes them to shared memory as FP32 numbers. */
-    __device__ __forceinline__ void read(uint32_t memory) const
-    {
-#pragma unroll 1
-        for (int i = tgi_reread_thread() % 128; i < count; i += 128)
-            if (first + i < end)
-                tgi_write_shared_4(memory + i * 4, tgi_read_element(data, first + i, type));
+        return col(i) < end;
     }
 };
 
-/* The terms of a warpgroup's tile of Cols columns. `memory` has TGI_TERM_BYTES. It holds the scales
- * of columns, then those of rows; or the bias, if there are no vectors of scales. */
-template <int Cols> struct tgi_tile_terms {
+/* Named barriers of the terms, one for each warpgroup that multiplies. The warpgroup and the warp
+ * that brings terms meet at the first ones when the terms are there, at the others when they have
+ * been used. */
+#define TGI_TERMS_FULL 3
+#define TGI_TERMS_USED 5
+#define TGI_TERMS_THREADS 160
+
+/* Waits until all warpgroups have used the terms. The warp that brings terms calls it. */
+template <int Groups> static __device__ __forceinline__ void tgi_wait_for_release(void)
+{
+#pragma unroll
+    for (int i = 0; i < Groups; i++)
+        tgi_named_barrier_sync(TGI_TERMS_USED + i, TGI_TERMS_THREADS);
+}
+
+/* The terms of a tile of Rows x Cols. They lie in shared memory as FP32 numbers: scales of columns,
+ * then scales of rows, then biases of columns or of rows. */
+template <int Rows, int Cols> struct tgi_tile_terms {
     const tgi_gemm_args &gemm;
-    const tgi_cluster_tile tile;
+    tgi_cluster_tile tile;
     uint32_t memory;
-    int barrier; /* the named barrier of the warpgroup */
 
-    static_assert(4 * Cols + (TGI_LEAST_D_BYTES == 1 ? 256 : 0) <= TGI_TERM_BYTES,
+    static constexpr int row_scales = 4 * Cols, biases = row_scales + 4 * Rows;
+    static_assert(biases + 4 * (Rows < Cols ? Cols : Rows) <= TGI_TERM_BYTES,
                   "the terms have room");
-
-    __device__ __forceinline__ tgi_line_terms find_bias(void) const
-    {
-        const tgi_problem &p = gemm.problem;
-        const int is_row = p.epilogue.bias == TG_BIAS_ROW;
-        return {gemm.bias, tgi_find_d_type(p), is_row ? tile.row : tile.col, is_row ? 64 : Cols,
-                is_row ? p.m : p.n};
-    }
 
     __device__ __forceinline__ int has_row_scales(void) const
     {
@@ -118,30 +71,55 @@ template <int Cols> struct tgi_tile_terms {
         return TGI_LEAST_D_BYTES == 1 && gemm.problem.epilogue.b_scale == TG_SCALE_VECTOR;
     }
 
-    __device__ __forceinline__ int is_bias_copied(void) const
+    /* Brings Count terms of lines (rows or columns) of D from line `first` on, of which those from
+     * line `end` on lie outside D. A warp calls it. */
+    template <int Count>
+    static __device__ __forceinline__ void bring_lines(const void *data, tg_type type, int first,
+                                                       int64_t end, uint32_t target)
     {
-        return !has_row_scales() && !has_col_scales() &&
-               reinterpret_cast<uintptr_t>(gemm.bias) % 4 == 0;
+        constexpr int at_once = Count < 128 ? (Count + 31) / 32 : 4; /* terms of a lane */
+        const int count = static_cast<int>(min(end - first, static_cast<int64_t>(Count)));
+#pragma unroll 1
+        for (int done = 0; done < count; done += 32 * at_once) {
+            const tgi_line_places places = {done + tgi_thread() % 32, count};
+            float term[at_once];
+            tgi_read_elements(data, first, {0, 1, 0}, places, type, term);
+#pragma unroll
+            for (int i = 0; i < at_once; i++)
+                if (places.is_inside(i))
+                    tgi_write_shared_4(target + places.col(i) * 4, term[i]);
+        }
     }
 
-    /* Requests the terms, and prefetches C to L2. No thread still reads the terms' memory. */
-    __device__ __forceinline__ void copy(void) const
+    /* Brings the terms. A warp calls it when the terms of the tile before have been used. */
+    __device__ __forceinline__ void bring(void) const
     {
         const tgi_problem &p = gemm.problem;
-        tgi_fetch_c(gemm, tile, Cols);
+        const tg_type type = tgi_find_d_type(p);
         if (has_col_scales())
-            tgi_line_terms{gemm.b_scale, TG_TYPE_FP32, tile.col, Cols, p.n}.copy(memory);
+            bring_lines<Cols>(gemm.b_scale, TG_TYPE_FP32, tile.col, p.n, memory);
         if (has_row_scales())
-            tgi_line_terms{gemm.a_scale, TG_TYPE_FP32, tile.row, 64, p.m}.copy(memory + 4 * Cols);
-        if (p.epilogue.bias != TG_BIAS_NONE && is_bias_copied())
-            find_bias().copy(memory);
-        tgi_copy_async_commit();
+            bring_lines<Rows>(gemm.a_scale, TG_TYPE_FP32, tile.row, p.m, memory + row_scales);
+        if (p.epilogue.bias == TG_BIAS_COL)
+            bring_lines<Cols>(gemm.bias, type, tile.col, p.n, memory + biases);
+        else if (p.epilogue.bias == TG_BIAS_ROW)
+            bring_lines<Rows>(gemm.bias, type, tile.row, p.m, memory + biases);
+#pragma unroll
+        for (int i = 0; i < Rows / 64; i++)
+            tgi_named_barrier_arrive(TGI_TERMS_FULL + i, TGI_TERMS_THREADS);
     }
 
-    /* Returns the address of the term of this thread's first row, or of its first columns. */
+    /* Tells the warp that brings terms that warpgroup `group` has used these. */
+    static __device__ __forceinline__ void release(int group)
+    {
+        tgi_named_barrier_arrive(TGI_TERMS_USED + group, TGI_TERMS_THREADS);
+    }
+
+    /* Returns the address of the term of this thread's first row, or of its first columns. The
+     * first warpgroup that multiplies is the block's second one. */
     static __device__ __forceinline__ uint32_t find_row(uint32_t rows)
     {
-        const int thread = tgi_reread_thread() % 128;
+        const int thread = tgi_reread_thread() - 128;
         return rows + (thread / 32 * 16 + thread % 32 / 4) * 4;
     }
 
@@ -155,11 +133,7 @@ template <int Cols> struct tgi_tile_terms {
     {
         const float alpha = static_cast<float>(gemm.problem.epilogue.alpha);
         if (TGI_LEAST_D_BYTES == 1 && (gemm.a_scale || gemm.b_scale)) {
-            const int has_vectors = has_row_scales() || has_col_scales();
-            /* Without this barrier threads would read scales that others have yet to copy. */
-            if (has_vectors)
-                tgi_named_barrier_sync(barrier, 128);
-            const uint32_t rows = find_row(memory + 4 * Cols), cols = find_cols(memory);
+            const uint32_t rows = find_row(memory + row_scales), cols = find_cols(memory);
             const float a = gemm.a_scale && !has_row_scales() ? *gemm.a_scale : 1.0f;
             const float b = gemm.b_scale && !has_col_scales() ? *gemm.b_scale : 1.0f;
             const float row_scale[2] = {has_row_scales() ? tgi_read_shared_4(rows) : a,
@@ -175,9 +149,6 @@ template <int Cols> struct tgi_tile_terms {
                         tgi_scale_alpha_fp32(alpha, row_scale[j / 2], col_scale[j % 2]),
                         sum[i + j]);
             }
-            /* Without this barrier scales would be overwritten that others still read. */
-            if (has_vectors)
-                tgi_named_barrier_sync(barrier, 128);
         } else if (alpha != 1.0f) {
 #pragma unroll
             for (int i = 0; i < Cols / 2; i++)
@@ -188,22 +159,14 @@ template <int Cols> struct tgi_tile_terms {
     __device__ __forceinline__ void add_bias(float (&sum)[Cols / 2]) const
     {
         const tg_bias kind = gemm.problem.epilogue.bias;
-        if (kind == TG_BIAS_NONE)
-            return;
-        if (is_bias_copied())
-            find_bias().widen(memory);
-        else
-            find_bias().read(memory);
-        /* Without this barrier threads would read biases that others have yet to write. */
-        tgi_named_barrier_sync(barrier, 128);
         if (kind == TG_BIAS_ROW) {
-            const uint32_t rows = find_row(memory);
+            const uint32_t rows = find_row(memory + biases);
             const float bias[2] = {tgi_read_shared_4(rows), tgi_read_shared_4(rows + 32)};
 #pragma unroll
             for (int i = 0; i < Cols / 2; i++)
                 sum[i] = tgi_add_bias_fp32(sum[i], bias[i / 2 % 2]);
-        } else {
-            const uint32_t cols = find_cols(memory);
+        } else if (kind == TG_BIAS_COL) {
+            const uint32_t cols = find_cols(memory + biases);
 #pragma unroll
             for (int i = 0; i < Cols / 2; i += 4) {
                 float bias[2];
@@ -213,8 +176,6 @@ template <int Cols> struct tgi_tile_terms {
                     sum[i + j] = tgi_make_opaque(tgi_add_bias_fp32(sum[i + j], bias[j % 2]));
             }
         }
-        /* Without this barrier biases would be overwritten that others still read. */
-        tgi_named_barrier_sync(barrier, 128);
     }
 };
 
@@ -314,17 +275,19 @@ static __device__ __forceinline__ void tgi_activate_tile(const tgi_gemm_args &ge
     }
 }
 
-/* Applies the epilogue to the sums of a tile whose terms have been requested. C takes up to `Words`
- * registers. */
-template <int Words, int Cols>
-static __device__ __forceinline__ void tgi_finish_tile(const tgi_tile_terms<Cols> &terms,
-                                                       float (&sum)[Cols / 2])
+/* Applies the epilogue to the rows of warpgroup `group`, which begin at the tile's row. Another
+ * warp brings the terms. C takes up to `Words` registers. */
+template <int Words, int Rows, int Cols>
+static __device__ __forceinline__ void tgi_finish_tile(const tgi_tile_terms<Rows, Cols> &terms,
+                                                       int group, float (&sum)[Cols / 2])
 {
     const tgi_gemm_args &gemm = terms.gemm;
-    tgi_copy_async_wait<0>();
+    /* Without this barrier threads would read terms that have yet to be brought. */
+    tgi_named_barrier_sync(TGI_TERMS_FULL + group, TGI_TERMS_THREADS);
     terms.scale(sum);
     tgi_add_tile_c<Words>(gemm, terms.tile, sum);
     terms.add_bias(sum);
+    terms.release(group);
     tgi_activate_tile(gemm, sum);
     tgi_scale_d(gemm, sum);
 }
