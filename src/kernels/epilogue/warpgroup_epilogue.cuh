@@ -8,7 +8,7 @@
 #ifndef TGI_WARPGROUP_EPILOGUE_CUH
 #define TGI_WARPGROUP_EPILOGUE_CUH
 
-#include "kernels/epilogue/fragment_epilogue.cuh"
+#include "kernels/epilogue/tile_c.cuh"
 #include "kernels/epilogue/fragment_output.h"
 #include "kernels/ptx/named_barrier.cuh"
 #include "kernels/ptx/opaque.cuh"
@@ -178,88 +178,6 @@ template <int Rows, int Cols> struct tgi_tile_terms {
         }
     }
 };
-
-/* Adds beta times C by pairs of neighbours of a row, and reads as many at once as fit in `Words`
- * registers. Pair is the type of two elements. */
-template <tg_type Type, class Pair, int Words, int Count>
-static __device__ __forceinline__ void
-tgi_add_c_pairs(const tgi_gemm_args &gemm, const tgi_fragment_place &own, float (&sum)[Count])
-{
-    constexpr int most = Words * 4 / sizeof(Pair), at_once = Count / 2 < most ? Count / 2 : most;
-    const float beta = static_cast<float>(gemm.problem.epilogue.beta);
-    const tgi_layout &layout = gemm.problem.c;
-    const Pair *first =
-        static_cast<const Pair *>(gemm.c) + tgi_offset(layout, own.batch, own.row, own.col) / 2;
-    const Pair *row[2] = {first, first + own.find_row(2) * layout.row / 2};
-#pragma unroll
-    for (int done = 0; done < Count / 2; done += at_once) {
-        Pair pair[at_once];
-#pragma unroll
-        for (int i = done; i < min(done + at_once, Count / 2); i++)
-            pair[i - done] = i / 2 * 8 < own.last_col ? row[i % 2][i / 2 * 4] : Pair();
-#pragma unroll
-        for (int i = done; i < min(done + at_once, Count / 2); i++) {
-            float c[2];
-            tgi_decode_pair<Type>(pair[i - done], c);
-            /* Opaque, or the compiler would merge this code with that of another type. */
-#pragma unroll
-            for (int j = 0; j < 2; j++)
-                sum[2 * i + j] = tgi_make_opaque(TGI_FMA_FP32(beta, c[j], sum[2 * i + j]));
-        }
-    }
-}
-
-/* The places of a thread's next sums for tgi_read_elements. */
-struct tgi_fragment_elements {
-    const tgi_fragment_place &own;
-
-    __device__ __forceinline__ int row(int i) const
-    {
-        return own.find_row(i);
-    }
-
-    __device__ __forceinline__ int col(int i) const
-    {
-        return own.find_col(i);
-    }
-
-    __device__ __forceinline__ int is_inside(int) const
-    {
-        return 1;
-    }
-};
-
-/* Adds beta times C. */
-template <int Words, int Count>
-static __device__ __forceinline__ void
-tgi_add_tile_c(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])
-{
-    const float beta = static_cast<float>(gemm.problem.epilogue.beta);
-    const tg_type type = tgi_find_d_type(gemm.problem);
-    if (beta == 0.0f)
-        return;
-    tgi_fragment_place own(gemm.problem, tile);
-    const int are_pairs = tgi_has_c_pairs(gemm, type);
-    if (are_pairs && type == TG_TYPE_FP32) {
-        tgi_add_c_pairs<TG_TYPE_FP32, uint2, Words>(gemm, own, sum);
-    } else if (are_pairs && type == TG_TYPE_BF16) {
-        tgi_add_c_pairs<TG_TYPE_BF16, uint32_t, Words>(gemm, own, sum);
-    } else if (are_pairs && type == TG_TYPE_FP16) {
-        tgi_add_c_pairs<TG_TYPE_FP16, uint32_t, Words>(gemm, own, sum);
-    } else {
-#pragma unroll 1
-        for (int i = 0; i < Count; i += 8) {
-            float c[8];
-            tgi_read_elements(gemm.c, tgi_offset(gemm.problem.c, own.batch, own.row, own.col),
-                              gemm.problem.c, tgi_fragment_elements{own}, type, c);
-#pragma unroll
-            for (int j = 0; j < 8; j++)
-                sum[j] = TGI_FMA_FP32(beta, c[j], sum[j]);
-            tgi_rotate<8>(sum);
-            own.move(gemm.problem, 16);
-        }
-    }
-}
 
 /* Applies the activation. */
 template <int Count>
