@@ -232,7 +232,7 @@ struct tgi_mma_slices {
     {
         constexpr int count = row_parts * 8 * col_parts;
         float(&all)[count] = reinterpret_cast<float(&)[count]>(sums);
-        float4 *place = tgi_find_sums<count>(args.run_sums, team.find_in_grid());
+        float4 *place = tgi_find_sums<count>(args.run_sums, team.find_number());
         if (!is_first)
             tgi_add_sums(place, all);
         if (is_last)

@@ -25,8 +25,8 @@ template <int Threads, int Most> struct tgi_mma_teams {
         return tgi_thread() % Threads;
     }
 
-    /* Returns the number of the thread's team among those of the grid. */
-    __device__ __forceinline__ int find_in_grid(void) const
+    /* Returns the team's number, counted over all blocks. */
+    __device__ __forceinline__ int find_number(void) const
     {
         return static_cast<int>(blockIdx.x) * count + own;
     }
@@ -76,9 +76,9 @@ template <int Threads> struct tgi_mma_teams<Threads, 1> {
         return tgi_thread();
     }
 
-    static __device__ __forceinline__ int find_in_grid(void)
+    static __device__ __forceinline__ int find_number(void)
     {
-        return static_cast<int>(blockIdx.x) + tgi_thread() / Threads;
+        return static_cast<int>(blockIdx.x);
     }
 
     __device__ __forceinline__ void wait(void) const
