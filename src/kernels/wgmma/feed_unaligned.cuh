@@ -40,7 +40,8 @@ static __device__ __noinline__ void tgi_call_fetch_c(const tgi_gemm_args &gemm,
     tgi_fetch_c<Shape::rows, Shape::cols>(gemm, tile);
 }
 
-/* Brings the terms of a tile, if `has_before` is 1 when those of the tile before have been used. */
+/* Brings the terms of a tile. If `has_before` is 1, it first waits until those of the tile before
+ * have been used. */
 template <class Shape>
 static __device__ __noinline__ void tgi_call_bring(const tgi_gemm_args &gemm, tgi_cluster_tile tile,
                                                    uint32_t terms, int has_before)

@@ -62,7 +62,10 @@ struct tgi_wgmma_shape {
         elem_bytes == 2 && !Feed::is_sliced && Feed::relayout_warps == 0 && Rows * Cols <= 64 * 64
             ? 2
             : 1;
-    static constexpr int terms_warp = 3; /* the last warp of the producer's warpgroup */
+    /* The last warp of the producer's warpgroup brings the epilogue's terms. In family loose a
+     * relayout warp brings them, and the epilogue of slices reads them itself. */
+    static constexpr int terms_warp = 3;
+    static constexpr int has_terms_warp = Feed::relayout_warps == 0 && !Feed::is_sliced;
     /* The registers of a thread of the producer's warpgroup, and of the warpgroups that multiply if
      * there are two. The launch gives each thread 168. */
     static constexpr int producer_registers = Feed::relayout_warps > 0 ? 104 : 40;

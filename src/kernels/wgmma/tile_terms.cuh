@@ -23,8 +23,7 @@ tgi_find_terms(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory
     return {args.gemm, tile, memory.terms};
 }
 
-/* Brings the terms of all tiles of the block, and has L2 fetch C. The epilogue of sliced sums reads
- * its terms itself (fragment_store.cuh). */
+/* Brings the terms of all tiles of the block, and has L2 fetch C. */
 template <class Shape>
 static __device__ __forceinline__ void tgi_bring_terms(const typename Shape::feed::arguments &given,
                                                        const tgi_wgmma_memory<Shape> &memory,
@@ -37,8 +36,7 @@ static __device__ __forceinline__ void tgi_bring_terms(const typename Shape::fee
         if (!tgi_has_terms(args, tile))
             continue;
         tgi_fetch_c<Shape::rows, Shape::cols>(args.gemm, tile);
-        if (!Shape::feed::is_sliced)
-            tgi_find_terms(args, memory, tile).bring();
+        tgi_find_terms(args, memory, tile).bring();
         tgi_wait_for_release<Shape::group_count>();
     }
 }

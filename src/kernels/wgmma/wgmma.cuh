@@ -213,14 +213,9 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
             tile = schedule.tile(tgi_make_opaque(i));
         const int row = tile.row;
         tile.row += group * TGI_BLOCK_LINES;
-        if (tgi_has_terms(args, tile)) {
-            const tgi_tile_terms<Shape::rows, Shape::cols> terms =
-                tgi_find_terms(args, memory, tile);
-            if (feed::is_sliced)
-                terms.release(group);
-            else
-                tgi_finish_tile<Shape::c_words>(terms, group, sum[0]);
-        }
+        if (!feed::is_sliced && tgi_has_terms(args, tile))
+            tgi_finish_tile<Shape::c_words, feed::relayout_warps == 0>(
+                tgi_find_terms(args, memory, tile), group, sum[0]);
         feed::finish(args, tile, repair, sum[0]);
         if (args.work.cluster_parts > 1)
             tgi_exchange_partial_tiles<Shape>(at, tile.part, sum[0]);
@@ -290,7 +285,7 @@ tgi_wgmma_multiply(const typename Shape::feed::arguments &given, char *shared)
             feed::relayout(given, memory, rank, warp - Shape::producer_warps);
             return;
         }
-        if (feed::relayout_warps == 0 && warp == Shape::terms_warp) {
+        if (Shape::has_terms_warp && warp == Shape::terms_warp) {
             tgi_bring_terms(given, memory, rank);
             return;
         }
