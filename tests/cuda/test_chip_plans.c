@@ -231,6 +231,16 @@ static int64_t count_tiles(const char *text)
     return find_row("h200", text, "cuda_mma_sm80_bf16_128x256x64").block_count;
 }
 
+/* Threads that share out k along B read a line each of an A across k, which takes longer. */
+static void test_lines_of_a_cost_time(void **state)
+{
+    (void)state;
+    const char *row = "cuda_small_sm80_bf16_16x16x256";
+    const tg_candidate along = find_row("h200", "112x8x2322:nt:bf16", row);
+    const tg_candidate across = find_row("h200", "112x8x2322:tt:bf16", row);
+    assert_true(across.predicted_s > 1.2 * along.predicted_s);
+}
+
 /* k of slices is split by a divisor where D has few tiles, and the order of sums may depend on
  * m. */
 static void test_slices_split_k(void **state)
@@ -343,6 +353,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices_where_they_pay),
+        cmocka_unit_test(test_lines_of_a_cost_time),
         cmocka_unit_test(test_slices_split_k),
         cmocka_unit_test(test_teams_of_slices),
         cmocka_unit_test(test_tiles_lie_where_they_fill_rounds),

@@ -118,14 +118,22 @@ static void propose_direct(const tgi_machine *machine, const tgi_problem *given,
         proposal->decision.tile.is_transposed = is_transposed;
 }
 
-/* Returns the columns of D of a block of the short function that has `elems` elements of D: as many
- * as the rows of D need. */
+/* Returns the columns of D of a block of the short function that has `elems` elements of D: the
+ * fewest that hold a row of D, within the limits of a block. */
 static int find_short_cols(const tgi_problem *p, int elems)
 {
     int cols = elems;
     while (cols > 1 && cols / 2 >= p->n && elems / (cols / 2) <= BLOCK_DEPTH_MAX)
         cols /= 2;
     return cols;
+}
+
+/* Returns the lines of A that a warp reads at once. Threads that share out k are neighbours if B
+ * lies along k, and each of them has a line of its own if those of A run across k. */
+static double count_a_lines(const tgi_problem *p, int lanes)
+{
+    const int is_apart = tgi_gemm_is_b_along_k(p) && !tgi_gemm_is_a_along_k(p);
+    return !is_apart ? 1.0 : lanes < WARP ? lanes : WARP;
 }
 
 /* Proposes the short function with `lanes` threads that share out k, if it is predicted to be
@@ -139,6 +147,7 @@ static void try_short(const tgi_machine *machine, const tgi_problem *p, int lane
         .block_count = (double)tgi_divide_up(p->n, cols) * (double)down * (double)p->batch_count,
         .block_k = (double)tgi_divide_up(p->k, lanes),
         .part_count = lanes,
+        .tile_count = count_a_lines(p, lanes),
         .copy_k = TGI_SMALL_DIRECT_STEPS,
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
         .blocks_per_sm = count_direct_resident(machine)};
