@@ -66,8 +66,8 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
            tgi_type_bytes(problem->d_type) == tgi_type_sum_bytes(problem->type);
 }
 
-/* Returns the cycles by which tiles read an A along m in place more slowly than in long runs, for a
- * batch entry: each step of k touches a line of another row, often of another page. */
+/* Returns the cycles that tiles lose for a batch entry because they read an A along m in place.
+ * Each step of k touches a line of another row, often of another page. */
 static inline double tgi_cpu_count_strided_cycles(const tgi_problem *problem)
 {
     const int64_t elems = problem->a.col == 1 ? 0 : problem->m * problem->k;

@@ -13,7 +13,8 @@
 #define COPIED_BYTES_MAX 16384
 #define COPY_CYCLES 0.25 /* for each element */
 
-/* A D of this size is prefetched: its lines may be far. Few lines come as fast without. */
+/* A D of at least so many bytes is prefetched, because its lines may be far. A smaller one comes as
+ * fast without. */
 #define FAR_BYTES 2048
 
 /* Returns 1 if the problem is transposed: a D of one row whose B lies along k becomes a column, so
@@ -58,7 +59,8 @@ static double count_panels(const tgi_isa_kernels *kernels, int64_t cols)
 }
 
 /* Returns what it costs that panels go down columns: B and D beyond a part of L2 are reached in
- * narrow columns, and each panel reads A again. Few rows of D are streams that memory follows. */
+ * narrow columns, and each panel reads A again. A D of few rows costs nothing, since each row
+ * is a stream that the hardware prefetcher follows. */
 static double count_column_cycles(const tgi_machine *machine, const tgi_problem *p,
                                   double panel_count, double copied_elems)
 {

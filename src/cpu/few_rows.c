@@ -208,8 +208,11 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         .thread_count = 1};
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
     const int thread_count = tgi_cpu_count_threads(machine, proposal->serial_s);
-    proposal->thread_count = work.thread_count = thread_count;
+    proposal->thread_count = thread_count;
     choose_strips(p, kc, thread_count, &proposal->decision.strip);
+    const tgi_strip_decision *strip = &proposal->decision.strip;
+    const int64_t tasks = p->batch_count * tgi_divide_up(p->n, strip->strip_cols) * strip->k_parts;
+    work.thread_count = tasks < thread_count ? (int)tasks : thread_count;
     proposal->predicted_s = tgi_model_cpu_seconds(machine, &work);
 
     skinny_run run = {0};

@@ -74,15 +74,20 @@ static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int
             fp8[j * stride] = tgi_e5m2_from_fp32(row[j]);
         return;
     }
-    if (stride == 1)
-        WRITE_ROW(fp32, float);
 #else
     (void)type;
-    if (stride == 1)
-        WRITE_ROW(fp64, double);
 #endif
-    for (int64_t j = 0; stride != 1 && j < cols; j++)
-        ((ACC(elem) *)target)[j * stride] = row[j];
+    /* Elements that lie apart are stored one by one, because a masked store takes longer. */
+    if (stride != 1) {
+        for (int64_t j = 0; j < cols; j++)
+            ((ACC(elem) *)target)[j * stride] = row[j];
+        return;
+    }
+#if ACC_IS_FP32
+    WRITE_ROW(fp32, float);
+#else
+    WRITE_ROW(fp64, double);
+#endif
 }
 
 #undef WRITE_ROW
@@ -236,7 +241,8 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
 
 static TARGET void ACC_LOCAL(finish)(const tgi_finish *f)
 {
-    /* All rows of some columns: the lines of a D along its columns stay in L1. */
+    /* Some columns of all rows are finished before the next ones, so that the lines of a D along
+     * its columns stay in L1. */
     for (int64_t col = 0; col < f->cols; col += FINISH_COLS) {
         int64_t cols = f->cols - col < FINISH_COLS ? f->cols - col : FINISH_COLS;
         for (int64_t i = 0; i < f->rows; i++)

@@ -9,6 +9,7 @@
 
 #include "check/check.h"
 #include "cpu/cpu.h"
+#include "model/cpu_model.h"
 #include "plan/plan_object.h"
 
 #define MOST_BYTES ((int64_t)32 << 20)
@@ -176,12 +177,25 @@ static void test_small_products_take_tiles(void **state)
     }
 }
 
+/* Threads are woken for work that takes longer than to wake them, and no more than pay. */
+static void test_thread_counts(void **state)
+{
+    (void)state;
+    assert_int_equal(tgi_model_cpu_threads(0.0, 8), 1);
+    assert_int_equal(tgi_model_cpu_threads(4e-6, 8), 1);
+    assert_int_equal(tgi_model_cpu_threads(11e-6, 1), 1);
+    assert_int_equal(tgi_model_cpu_threads(11e-6, 8), 8);
+    assert_int_equal(tgi_model_cpu_threads(11e-6, 64), 10);
+    assert_int_equal(tgi_model_cpu_threads(1.0, 64), 64);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_workspace_is_bounded),
                                        cmocka_unit_test(test_streamed_rows),
                                        cmocka_unit_test(test_rows_of_blocks),
                                        cmocka_unit_test(test_strips),
+                                       cmocka_unit_test(test_thread_counts),
                                        cmocka_unit_test(test_missing_result_is_caught),
                                        cmocka_unit_test(test_small_products_take_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);

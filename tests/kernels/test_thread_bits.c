@@ -1,6 +1,6 @@
 /*
  * Tests that the bits of D do not depend on the thread count: every row and the library's choice
- * run shapes of every family on 1, 2, 3, 7 and 64 threads. The bits of one thread are checked
+ * run shapes of every family on 1, 2, 3, 8 and 64 threads. The bits of one thread are checked
  * against the oracle. A NaN stays a NaN, whose sign and payload alone may differ.
  *
  * SPDX-License-Identifier: MIT
@@ -36,7 +36,7 @@ static const bits_shape shapes[] = {
     {700, 1, 300, 1, N, N, 1},  {16, 900, 60, 1, N, N, 1},    {900, 13, 60, 1, T, T, 1},
     {300, 310, 7, 1, N, N, 1},  {12, 20, 5000, 1, T, N, 1},   {40, 40, 3000, 1, N, N, 0},
     {70, 260, 270, 1, N, N, 1}, {130, 1100, 520, 1, N, T, 0}, {1100, 130, 520, 1, T, N, 0},
-    {33, 20, 10, 9, N, N, 1},   {100, 90, 80, 5, N, T, 1},
+    {33, 20, 10, 9, N, N, 1},   {100, 90, 80, 5, N, T, 1},    {20, 12, 5000, 1, T, N, 1},
 };
 #undef N
 #undef T
