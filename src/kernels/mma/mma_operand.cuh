@@ -23,8 +23,8 @@
 #include "kernels/mma/unit_lines.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 
-/* Accesses of a stage with the end of k that a thread has under way. A chip without cp.async has
- * code for each of them. */
+/* Copies of a stage with the end of k for which the loop is unrolled. A chip without cp.async has
+ * long code for each copy. */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 static constexpr int tgi_mma_end_copies = 4;
 #else
