@@ -31,7 +31,7 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_dot_sm80_bf16_32x64x128": (112, 196, 332),
                 "cuda_dot_sm80_fp16_32x64x128": (112, 196, 332),
                 "cuda_bf16x_sm90a_fp32_128x256x32": (8, 8, 0),
-                **{f"cuda_loose_sm90a_{kind}_128x256x64": (104, 104, 112)
+                **{f"cuda_loose_sm90a_{kind}_128x256x64": (120, 116, 124)
                    for kind in ("bf16", "fp16")},
                 **{f"cuda_attend_sm90a_{kind}_{tile}": (128, 176, 232)
                    for kind in ("bf16", "fp16") for tile in ("192x64", "128x128", "128x192",

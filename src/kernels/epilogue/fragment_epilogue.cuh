@@ -267,26 +267,22 @@ tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, floa
     tgi_scale_d(gemm, sum);
 }
 
-/* Prefetches to L2 what the epilogue will read of C for a tile of Rows x Cols, 128 bytes at a time,
- * if its rows are contiguous. The last cache line of an unaligned row is left out. A warp calls
- * it. */
-template <int Rows, int Cols>
+/* Prefetches to L2 what the epilogue will read of C for a warpgroup's rows of a tile, 128 bytes at
+ * a time, if its rows are contiguous. The last cache line of an unaligned row is left out. */
 static __device__ __forceinline__ void tgi_fetch_c(const tgi_gemm_args &gemm,
-                                                   const tgi_cluster_tile &tile)
+                                                   const tgi_cluster_tile &tile, int cols)
 {
     const tgi_problem &p = gemm.problem;
-    const int elem_bytes = tgi_count_bytes(tgi_find_d_type(p)), lane = tgi_thread() % 32;
-    const int64_t end_col = min(static_cast<int64_t>(tile.col + Cols), p.n);
-    const int rows = static_cast<int>(min(p.m - tile.row, static_cast<int64_t>(Rows)));
-    if (p.epilogue.beta == 0.0 || p.c.col != 1)
+    const int elem_bytes = tgi_count_bytes(tgi_find_d_type(p)), thread = tgi_reread_thread() % 128;
+    const int64_t end_col = min(static_cast<int64_t>(tile.col + cols), p.n);
+    const int64_t row = tile.row + thread / 2;
+    if (p.epilogue.beta == 0.0 || p.c.col != 1 || row >= p.m)
         return;
 #pragma unroll 1
-    for (int row = lane / 2; row < rows; row += 16)
-#pragma unroll 1
-        for (int64_t col = tile.col + lane % 2 * (128 / elem_bytes); col < end_col;
-             col += 256 / elem_bytes)
-            tgi_prefetch(static_cast<const char *>(gemm.c) +
-                         tgi_offset(p.c, tile.batch, tile.row + row, col) * elem_bytes);
+    for (int64_t col = tile.col + thread % 2 * (128 / elem_bytes); col < end_col;
+         col += 256 / elem_bytes)
+        tgi_prefetch(static_cast<const char *>(gemm.c) +
+                     tgi_offset(p.c, tile.batch, row, col) * elem_bytes);
 }
 
 #endif

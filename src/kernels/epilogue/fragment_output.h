@@ -10,7 +10,7 @@
 /* Returns the columns of D that a warpgroup stores together. */
 #define TGI_FRAGMENT_COLS(cols) ((cols) % 64 == 0 ? 64 : (cols) % 32 == 0 ? 32 : 16)
 #define TGI_FRAGMENT_BYTES 16384 /* bytes of shared memory through which it stores them */
-#define TGI_TERM_BYTES 2560      /* bytes of a tile's biases and scales (warpgroup_epilogue.cuh) */
+#define TGI_TERM_BYTES 1280      /* bytes of its biases and scales (warpgroup_epilogue.cuh) */
 
 /* A kernel's argument has this struct as `d`, and the tensor map of D as `d_map`. */
 typedef struct tgi_fragment_output {

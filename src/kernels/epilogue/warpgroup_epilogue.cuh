@@ -1,65 +1,112 @@
 /*
  * Applies the epilogue to a warpgroup's whole tile, 64 rows, in registers. The code is unrolled as
- * far as registers would otherwise need computed indices. Loads wait long while TMA fills stages.
- * So a warp that does not multiply brings biases and scales to shared memory while the products are
- * summed, and all pairs of C are read at once. fragment_epilogue.cuh describes the places of the
- * sums.
+ * far as registers would otherwise need computed indices. Terms in memory are requested before they
+ * are needed, because loads wait long while TMA fills stages. Biases and scales are copied to
+ * shared memory while the products are summed, and all pairs of C are read at once.
+ * fragment_epilogue.cuh describes the places of the sums.
  */
 #ifndef TGI_WARPGROUP_EPILOGUE_CUH
 #define TGI_WARPGROUP_EPILOGUE_CUH
 
-#include "kernels/epilogue/tile_c.cuh"
+#include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/fragment_output.h"
-#include "kernels/ptx/named_barrier.cuh"
+#include "kernels/ptx/async_copy.cuh"
+#include "kernels/ptx/barrier.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 
-/* The terms of lines (rows or columns) of D that a lane reads for tgi_read_elements. Those from
- * `end` on lie outside. */
-struct tgi_line_places {
-    int lane, end;
+/* Terms of lines (rows or columns) of D: `count` terms from line `first` on. Terms from line `end`
+ * on lie outside D and may have any value. Threads copy words of 4 bytes, each to the place that
+ * its first term has as FP32. */
+struct tgi_line_terms {
+    const void *data;
+    tg_type type;
+    int first, count;
+    int64_t end;
 
-    __device__ __forceinline__ int row(int) const
+    /* Returns log2 of the bytes of a term. */
+    __device__ __forceinline__ int find_shift(void) const
     {
-        return 0;
+        return type == TG_TYPE_FP32 ? 2 : !tgi_is_fp8(type);
     }
 
-    __device__ __forceinline__ int col(int i) const
+    /* Requests a copy of the terms in shared memory. */
+    __device__ __forceinline__ void copy(uint32_t memory) const
     {
-        return lane + 32 * i;
+        const int shift = find_shift();
+        const char *source =
+            static_cast<const char *>(data) + (static_cast<int64_t>(first) << shift);
+        const int bytes = static_cast<int>(min(end - first, static_cast<int64_t>(count))) << shift;
+#pragma unroll 1
+        for (int i = tgi_reread_thread() % 128; i * 4 < bytes; i += 128)
+            tgi_copy_async<4>(memory + (i << (4 - shift)), source + i * 4, min(bytes - i * 4, 4));
     }
 
-    __device__ __forceinline__ int is_inside(int i) const
+    /* Converts the words that this thread has copied to FP32. */
+    __device__ __forceinline__ void widen(uint32_t memory) const
     {
-        return col(i) < end;
+        const int shift = find_shift();
+        if (shift == 2)
+            return;
+#pragma unroll 1
+        for (int i = tgi_reread_thread() % 128; i << 2 < count << shift; i += 128) {
+            const uint32_t target = memory + (i << (4 - shift));
+            const uint32_t word = tgi_read_shared_word(target);
+            float pair[2];
+            if (shift == 1 && type == TG_TYPE_BF16)
+                tgi_decode_pair<TG_TYPE_BF16>(word, pair);
+            else if (shift == 1)
+                tgi_decode_pair<TG_TYPE_FP16>(word, pair);
+            else
+                write_bytes(target, word, pair);
+            tgi_write_shared_8(target, pair[0], pair[1]);
+        }
+    }
+
+    /* Writes the last two of four FP8 terms, and returns the first two. */
+    __device__ __forceinline__ void write_bytes(uint32_t target, uint32_t word,
+                                                float (&pair)[2]) const
+    {
+        float value[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uint8_t bits = static_cast<uint8_t>(word >> 8 * i);
+            value[i] =
+                type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(bits) : tgi_fp32_from_e5m2(bits);
+        }
+        tgi_write_shared_8(target + 8, value[2], value[3]);
+        pair[0] = value[0];
+        pair[1] = value[1];
+    }
+
+    /* Reads the terms at once, and writes them to shared memory as FP32 numbers. */
+    __device__ __forceinline__ void read(uint32_t memory) const
+    {
+#pragma unroll 1
+        for (int i = tgi_reread_thread() % 128; i < count; i += 128)
+            if (first + i < end)
+                tgi_write_shared_4(memory + i * 4, tgi_read_element(data, first + i, type));
     }
 };
 
-/* Named barriers of the terms, one for each warpgroup that multiplies. The warpgroup and the warp
- * that brings terms meet at the first ones when the terms are there, at the others when they have
- * been used. */
-#define TGI_TERMS_FULL 3
-#define TGI_TERMS_USED 5
-#define TGI_TERMS_THREADS 160
-
-/* Waits until all warpgroups have used the terms. The warp that brings terms calls it. */
-template <int Groups> static __device__ __forceinline__ void tgi_wait_for_release(void)
-{
-#pragma unroll
-    for (int i = 0; i < Groups; i++)
-        tgi_named_barrier_sync(TGI_TERMS_USED + i, TGI_TERMS_THREADS);
-}
-
-/* The terms of a tile of Rows x Cols. They lie in shared memory as FP32 numbers: scales of columns,
- * then scales of rows, then biases of columns or of rows. */
-template <int Rows, int Cols> struct tgi_tile_terms {
+/* The terms of a warpgroup's tile of Cols columns. `memory` has TGI_TERM_BYTES. It holds the scales
+ * of columns, then those of rows; or the bias, if there are no vectors of scales. */
+template <int Cols> struct tgi_tile_terms {
     const tgi_gemm_args &gemm;
-    tgi_cluster_tile tile;
+    const tgi_cluster_tile tile;
     uint32_t memory;
+    int barrier; /* the named barrier of the warpgroup */
 
-    static constexpr int row_scales = 4 * Cols, biases = row_scales + 4 * Rows;
-    static_assert(biases + 4 * (Rows < Cols ? Cols : Rows) <= TGI_TERM_BYTES,
+    static_assert(4 * Cols + (TGI_LEAST_D_BYTES == 1 ? 256 : 0) <= TGI_TERM_BYTES,
                   "the terms have room");
+
+    __device__ __forceinline__ tgi_line_terms find_bias(void) const
+    {
+        const tgi_problem &p = gemm.problem;
+        const int is_row = p.epilogue.bias == TG_BIAS_ROW;
+        return {gemm.bias, tgi_find_d_type(p), is_row ? tile.row : tile.col, is_row ? 64 : Cols,
+                is_row ? p.m : p.n};
+    }
 
     __device__ __forceinline__ int has_row_scales(void) const
     {
@@ -71,60 +118,30 @@ template <int Rows, int Cols> struct tgi_tile_terms {
         return TGI_LEAST_D_BYTES == 1 && gemm.problem.epilogue.b_scale == TG_SCALE_VECTOR;
     }
 
-    /* Brings Count terms of lines (rows or columns) of D from line `first` on, of which those from
-     * line `end` on lie outside D. A warp calls it. */
-    template <int Count>
-    static __device__ __forceinline__ void bring_lines(const void *data, tg_type type, int first,
-                                                       int64_t end, uint32_t target)
+    __device__ __forceinline__ int is_bias_copied(void) const
     {
-        constexpr int at_once = Count < 128 ? (Count + 31) / 32 : 4; /* terms of a lane */
-        const int count = static_cast<int>(min(end - first, static_cast<int64_t>(Count)));
-#pragma unroll 1
-        for (int done = 0; done < count; done += 32 * at_once) {
-            const tgi_line_places places = {done + tgi_thread() % 32, count};
-            float term[at_once];
-            tgi_read_elements(data, first, {0, 1, 0}, places, type, term);
-#pragma unroll
-            for (int i = 0; i < at_once; i++)
-                if (places.is_inside(i))
-                    tgi_write_shared_4(target + places.col(i) * 4, term[i]);
-        }
+        return !has_row_scales() && !has_col_scales() &&
+               reinterpret_cast<uintptr_t>(gemm.bias) % 4 == 0;
     }
 
-    /* Brings the terms. A warp calls it when the terms of the tile before have been used. */
-    __device__ __forceinline__ void bring(void) const
+    /* Requests the terms, and prefetches C to L2. No thread still reads the terms' memory. */
+    __device__ __forceinline__ void copy(void) const
     {
         const tgi_problem &p = gemm.problem;
-        const tg_type type = tgi_find_d_type(p);
+        tgi_fetch_c(gemm, tile, Cols);
         if (has_col_scales())
-            bring_lines<Cols>(gemm.b_scale, TG_TYPE_FP32, tile.col, p.n, memory);
+            tgi_line_terms{gemm.b_scale, TG_TYPE_FP32, tile.col, Cols, p.n}.copy(memory);
         if (has_row_scales())
-            bring_lines<Rows>(gemm.a_scale, TG_TYPE_FP32, tile.row, p.m, memory + row_scales);
-        if (p.epilogue.bias == TG_BIAS_COL)
-            bring_lines<Cols>(gemm.bias, type, tile.col, p.n, memory + biases);
-        else if (p.epilogue.bias == TG_BIAS_ROW)
-            bring_lines<Rows>(gemm.bias, type, tile.row, p.m, memory + biases);
-#pragma unroll
-        for (int i = 0; i < Rows / 64; i++)
-            tgi_named_barrier_arrive(TGI_TERMS_FULL + i, TGI_TERMS_THREADS);
+            tgi_line_terms{gemm.a_scale, TG_TYPE_FP32, tile.row, 64, p.m}.copy(memory + 4 * Cols);
+        if (p.epilogue.bias != TG_BIAS_NONE && is_bias_copied())
+            find_bias().copy(memory);
+        tgi_copy_async_commit();
     }
 
-    /* Tells the warp that brings terms that warpgroup `group` has used these. If that warp does
-     * nothing else, it waits there already, and the warpgroup meets it: racecheck does not see that
-     * the last warp that only arrives has read before. */
-    template <int IsMet> static __device__ __forceinline__ void release(int group)
-    {
-        if (IsMet)
-            tgi_named_barrier_sync(TGI_TERMS_USED + group, TGI_TERMS_THREADS);
-        else
-            tgi_named_barrier_arrive(TGI_TERMS_USED + group, TGI_TERMS_THREADS);
-    }
-
-    /* Returns the address of the term of this thread's first row, or of its first columns. The
-     * first warpgroup that multiplies is the block's second one. */
+    /* Returns the address of the term of this thread's first row, or of its first columns. */
     static __device__ __forceinline__ uint32_t find_row(uint32_t rows)
     {
-        const int thread = tgi_reread_thread() - 128;
+        const int thread = tgi_reread_thread() % 128;
         return rows + (thread / 32 * 16 + thread % 32 / 4) * 4;
     }
 
@@ -138,7 +155,11 @@ template <int Rows, int Cols> struct tgi_tile_terms {
     {
         const float alpha = static_cast<float>(gemm.problem.epilogue.alpha);
         if (TGI_LEAST_D_BYTES == 1 && (gemm.a_scale || gemm.b_scale)) {
-            const uint32_t rows = find_row(memory + row_scales), cols = find_cols(memory);
+            const int has_vectors = has_row_scales() || has_col_scales();
+            /* Without this barrier threads would read scales that others have yet to copy. */
+            if (has_vectors)
+                tgi_named_barrier_sync(barrier, 128);
+            const uint32_t rows = find_row(memory + 4 * Cols), cols = find_cols(memory);
             const float a = gemm.a_scale && !has_row_scales() ? *gemm.a_scale : 1.0f;
             const float b = gemm.b_scale && !has_col_scales() ? *gemm.b_scale : 1.0f;
             const float row_scale[2] = {has_row_scales() ? tgi_read_shared_4(rows) : a,
@@ -154,6 +175,9 @@ template <int Rows, int Cols> struct tgi_tile_terms {
                         tgi_scale_alpha_fp32(alpha, row_scale[j / 2], col_scale[j % 2]),
                         sum[i + j]);
             }
+            /* Without this barrier scales would be overwritten that others still read. */
+            if (has_vectors)
+                tgi_named_barrier_sync(barrier, 128);
         } else if (alpha != 1.0f) {
 #pragma unroll
             for (int i = 0; i < Cols / 2; i++)
@@ -164,14 +188,22 @@ template <int Rows, int Cols> struct tgi_tile_terms {
     __device__ __forceinline__ void add_bias(float (&sum)[Cols / 2]) const
     {
         const tg_bias kind = gemm.problem.epilogue.bias;
+        if (kind == TG_BIAS_NONE)
+            return;
+        if (is_bias_copied())
+            find_bias().widen(memory);
+        else
+            find_bias().read(memory);
+        /* Without this barrier threads would read biases that others have yet to write. */
+        tgi_named_barrier_sync(barrier, 128);
         if (kind == TG_BIAS_ROW) {
-            const uint32_t rows = find_row(memory + biases);
+            const uint32_t rows = find_row(memory);
             const float bias[2] = {tgi_read_shared_4(rows), tgi_read_shared_4(rows + 32)};
 #pragma unroll
             for (int i = 0; i < Cols / 2; i++)
                 sum[i] = tgi_add_bias_fp32(sum[i], bias[i / 2 % 2]);
-        } else if (kind == TG_BIAS_COL) {
-            const uint32_t cols = find_cols(memory + biases);
+        } else {
+            const uint32_t cols = find_cols(memory);
 #pragma unroll
             for (int i = 0; i < Cols / 2; i += 4) {
                 float bias[2];
@@ -181,8 +213,92 @@ template <int Rows, int Cols> struct tgi_tile_terms {
                     sum[i + j] = tgi_make_opaque(tgi_add_bias_fp32(sum[i + j], bias[j % 2]));
             }
         }
+        /* Without this barrier biases would be overwritten that others still read. */
+        tgi_named_barrier_sync(barrier, 128);
     }
 };
+
+/* Adds beta times C by pairs of neighbours of a row, and reads as many at once as fit in `Words`
+ * registers. Pair is the type of two elements. */
+template <tg_type Type, class Pair, int Words, int Count>
+static __device__ __forceinline__ void
+tgi_add_c_pairs(const tgi_gemm_args &gemm, const tgi_fragment_place &own, float (&sum)[Count])
+{
+    constexpr int most = Words * 4 / sizeof(Pair), at_once = Count / 2 < most ? Count / 2 : most;
+    const float beta = static_cast<float>(gemm.problem.epilogue.beta);
+    const tgi_layout &layout = gemm.problem.c;
+    const Pair *first =
+        static_cast<const Pair *>(gemm.c) + tgi_offset(layout, own.batch, own.row, own.col) / 2;
+    const Pair *row[2] = {first, first + own.find_row(2) * layout.row / 2};
+#pragma unroll
+    for (int done = 0; done < Count / 2; done += at_once) {
+        Pair pair[at_once];
+#pragma unroll
+        for (int i = done; i < min(done + at_once, Count / 2); i++)
+            pair[i - done] = i / 2 * 8 < own.last_col ? row[i % 2][i / 2 * 4] : Pair();
+#pragma unroll
+        for (int i = done; i < min(done + at_once, Count / 2); i++) {
+            float c[2];
+            tgi_decode_pair<Type>(pair[i - done], c);
+            /* Opaque, or the compiler would merge this code with that of another type. */
+#pragma unroll
+            for (int j = 0; j < 2; j++)
+                sum[2 * i + j] = tgi_make_opaque(TGI_FMA_FP32(beta, c[j], sum[2 * i + j]));
+        }
+    }
+}
+
+/* The places of a thread's next sums for tgi_read_elements. */
+struct tgi_fragment_elements {
+    const tgi_fragment_place &own;
+
+    __device__ __forceinline__ int row(int i) const
+    {
+        return own.find_row(i);
+    }
+
+    __device__ __forceinline__ int col(int i) const
+    {
+        return own.find_col(i);
+    }
+
+    __device__ __forceinline__ int is_inside(int) const
+    {
+        return 1;
+    }
+};
+
+/* Adds beta times C. */
+template <int Words, int Count>
+static __device__ __forceinline__ void
+tgi_add_tile_c(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])
+{
+    const float beta = static_cast<float>(gemm.problem.epilogue.beta);
+    const tg_type type = tgi_find_d_type(gemm.problem);
+    if (beta == 0.0f)
+        return;
+    tgi_fragment_place own(gemm.problem, tile);
+    const int are_pairs = tgi_has_c_pairs(gemm, type);
+    if (are_pairs && type == TG_TYPE_FP32) {
+        tgi_add_c_pairs<TG_TYPE_FP32, uint2, Words>(gemm, own, sum);
+    } else if (are_pairs && type == TG_TYPE_BF16) {
+        tgi_add_c_pairs<TG_TYPE_BF16, uint32_t, Words>(gemm, own, sum);
+    } else if (are_pairs && type == TG_TYPE_FP16) {
+        tgi_add_c_pairs<TG_TYPE_FP16, uint32_t, Words>(gemm, own, sum);
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < Count; i += 8) {
+            float c[8];
+            tgi_read_elements(gemm.c, tgi_offset(gemm.problem.c, own.batch, own.row, own.col),
+                              gemm.problem.c, tgi_fragment_elements{own}, type, c);
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+                sum[j] = TGI_FMA_FP32(beta, c[j], sum[j]);
+            tgi_rotate<8>(sum);
+            own.move(gemm.problem, 16);
+        }
+    }
+}
 
 /* Applies the activation. */
 template <int Count>
@@ -198,19 +314,17 @@ static __device__ __forceinline__ void tgi_activate_tile(const tgi_gemm_args &ge
     }
 }
 
-/* Applies the epilogue to the rows of warpgroup `group`, which begin at the tile's row. Another
- * warp brings the terms; IsMet is 1 if it does nothing else. C takes up to `Words` registers. */
-template <int Words, int IsMet, int Rows, int Cols>
-static __device__ __forceinline__ void tgi_finish_tile(const tgi_tile_terms<Rows, Cols> &terms,
-                                                       int group, float (&sum)[Cols / 2])
+/* Applies the epilogue to the sums of a tile whose terms have been requested. C takes up to `Words`
+ * registers. */
+template <int Words, int Cols>
+static __device__ __forceinline__ void tgi_finish_tile(const tgi_tile_terms<Cols> &terms,
+                                                       float (&sum)[Cols / 2])
 {
     const tgi_gemm_args &gemm = terms.gemm;
-    /* Without this barrier threads would read terms that have yet to be brought. */
-    tgi_named_barrier_sync(TGI_TERMS_FULL + group, TGI_TERMS_THREADS);
+    tgi_copy_async_wait<0>();
     terms.scale(sum);
     tgi_add_tile_c<Words>(gemm, terms.tile, sum);
     terms.add_bias(sum);
-    terms.template release<IsMet>(group);
     tgi_activate_tile(gemm, sum);
     tgi_scale_d(gemm, sum);
 }

@@ -8,7 +8,6 @@
 
 #include "kernels/copy/unaligned_relayout.cuh"
 #include "kernels/wgmma/feed_tma.cuh"
-#include "kernels/wgmma/tile_terms.cuh"
 
 /* Moves one slot to the stage, as the tile's lines from `line` on. The slot is waited for before
  * the stage. When the slot was requested, the stage had been released at most once less often than
@@ -29,26 +28,6 @@ tgi_relayout_slot(const tgi_wgmma_memory<Shape> &memory, const tgi_unaligned_lin
         tgi_barrier_arrive(memory.slot_empty + slots.stage * 8);
         tgi_barrier_arrive(memory.full + ring.stage * 8);
     }
-}
-
-/* Has L2 fetch C of a tile. This function and the next are calls, because inline they would take
- * registers of the warp that moves lines. */
-template <class Shape>
-static __device__ __noinline__ void tgi_call_fetch_c(const tgi_gemm_args &gemm,
-                                                     tgi_cluster_tile tile)
-{
-    tgi_fetch_c<Shape::rows, Shape::cols>(gemm, tile);
-}
-
-/* Brings the terms of a tile. If `has_before` is 1, it first waits until those of the tile before
- * have been used. */
-template <class Shape>
-static __device__ __noinline__ void tgi_call_bring(const tgi_gemm_args &gemm, tgi_cluster_tile tile,
-                                                   uint32_t terms, int has_before)
-{
-    if (has_before)
-        tgi_wait_for_release<Shape::group_count>();
-    tgi_tile_terms<Shape::rows, Shape::cols>{gemm, tile, terms}.bring();
 }
 
 struct tgi_feed_unaligned : tgi_feed_tma {
@@ -123,9 +102,7 @@ struct tgi_feed_unaligned : tgi_feed_tma {
             column);
     }
 
-    /* Moves the slots that belong to relayout warp `warp`, step after step of all tiles. The first
-     * warp also brings the terms of a tile, after its slots, so that these do not wait until the
-     * tile before has been finished. */
+    /* Moves the slots that belong to relayout warp `warp`, step after step of all tiles. */
     template <class Shape>
     static __device__ __forceinline__ void
     relayout(const arguments &given, const tgi_wgmma_memory<Shape> &memory, int rank, int warp)
@@ -135,27 +112,17 @@ struct tgi_feed_unaligned : tgi_feed_tma {
         slots at;
         tgi_unaligned_line own(schedule.problem(given, 0).a_lines);
         int last = 0;
-        int has_before = 0; /* 1: terms of a tile before have been brought */
         for (int i = schedule.begin(); i < schedule.end(); last = i, i = schedule.next(i)) {
-            const tgi_wgmma_args &args = get_args(schedule.problem(given, i));
             if (!tgi_is_same_problem(schedule, given, last, i))
                 own = tgi_unaligned_line(schedule.problem(given, i).a_lines);
             const tgi_cluster_tile tile = schedule.tile(i);
-            const int has_terms = warp == 0 && tgi_has_terms(args, tile);
-            if (has_terms)
-                tgi_call_fetch_c<Shape>(args.gemm, tile);
 #pragma unroll 1
             for (int step = tile.step; step < tile.step_end; step++, ring.advance())
 #pragma unroll 1
                 for (int line = 0; line < Shape::rows; line += TGI_UNALIGNED_LINES, at.advance())
                     if (at.stage % relayout_warps == warp)
                         tgi_relayout_slot(memory, own, line, ring, at);
-            if (has_terms)
-                tgi_call_bring<Shape>(args.gemm, tile, memory.terms, has_before);
-            has_before |= has_terms;
         }
-        if (has_before)
-            tgi_wait_for_release<Shape::group_count>();
     }
 };
 

@@ -62,10 +62,6 @@ struct tgi_wgmma_shape {
         elem_bytes == 2 && !Feed::is_sliced && Feed::relayout_warps == 0 && Rows * Cols <= 64 * 64
             ? 2
             : 1;
-    /* The last warp of the producer's warpgroup brings the epilogue's terms. In family loose a
-     * relayout warp brings them, and the epilogue of slices reads them itself. */
-    static constexpr int terms_warp = 3;
-    static constexpr int has_terms_warp = Feed::relayout_warps == 0 && !Feed::is_sliced;
     /* The registers of a thread of the producer's warpgroup, and of the warpgroups that multiply if
      * there are two. The launch gives each thread 168. */
     static constexpr int producer_registers = Feed::relayout_warps > 0 ? 104 : 40;
@@ -92,7 +88,7 @@ struct tgi_wgmma_shape {
 };
 
 /* Addresses in shared memory: stages, then slots of lines that a relayout warp moves, then what
- * each warpgroup stages of D, then the epilogue's terms, then the barriers. */
+ * each warpgroup stages of D, then its terms, then the barriers. */
 template <class Shape> struct tgi_wgmma_memory {
     static constexpr int slot_count = Shape::feed::slot_count;
 
@@ -107,14 +103,14 @@ template <class Shape> struct tgi_wgmma_memory {
         slots = stages + Shape::stages * Shape::stage_bytes;
         parts = slots + slot_count * TGI_UNALIGNED_SLOT_BYTES;
         terms = parts + Shape::group_count * TGI_FRAGMENT_BYTES;
-        full = terms + TGI_TERM_BYTES;
+        full = terms + Shape::group_count * TGI_TERM_BYTES;
         empty = full + Shape::stages * 8;
         sent = empty + Shape::stages * 8;
         slot_full = sent + 8;
         slot_empty = slot_full + slot_count * 8;
         static_assert(Shape::stages * (Shape::stage_bytes + 16) +
                               slot_count * (TGI_UNALIGNED_SLOT_BYTES + 16) +
-                              Shape::group_count * TGI_FRAGMENT_BYTES + TGI_TERM_BYTES + 8 ==
+                              Shape::group_count * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES) + 8 ==
                           Shape::shared_bytes,
                       "the host counts what lies here");
     }

@@ -1,14 +1,13 @@
 /*
  * Matrix products by warpgroups, operands brought by TMA. A block is warp-specialized: one or two
  * producer warps fill stages of A and B in shared memory, relayout warps beside a single one move
- * lines of A that begin anywhere, another warp brings the epilogue's terms, and one or two
- * warpgroups multiply the stages and store D. The grid is persistent: a block works through a list
- * of tiles. Blocks of a cluster have tiles one below the other and bring each other their shares of
- * B, or share out k of one tile, whose sums they add among themselves.
+ * lines of A that begin anywhere, and one or two warpgroups multiply the stages and store D. The
+ * grid is persistent: a block works through a list of tiles. Blocks of a cluster have tiles one
+ * below the other and bring each other their shares of B, or share out k of one tile, whose sums
+ * they add among themselves.
  *
  *     setup()    barriers and tensor maps
  *     produce()  for each tile, for each step of k: waits until a stage is empty and fills it
- *     bring()    for each tile: brings the biases and scales of its epilogue (tile_terms.cuh)
  *     consume()  for each tile: has its products summed (mainloop.cuh), meanwhile stores the tile
  *                before (epilogue/deferred_store.cuh), then brings the sums to D
  *                (epilogue/fragment_store.cuh) or, with split-K, to the blocks of the cluster
@@ -24,6 +23,7 @@
 
 #include "kernels/copy/tma_tile.cuh"
 #include "kernels/epilogue/fragment_store.cuh"
+#include "kernels/epilogue/warpgroup_epilogue.cuh"
 #include "kernels/ptx/cluster.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/schedule/cluster_tiles.cuh"
@@ -34,7 +34,6 @@
 #include "kernels/wgmma/feed_transposed.cuh"
 #include "kernels/wgmma/feed_unaligned.cuh"
 #include "kernels/wgmma/kernel_shape.cuh"
-#include "kernels/wgmma/tile_terms.cuh"
 
 template <class Shape, class Second> static constexpr int tgi_is_one_shape = 0;
 template <class Shape> static constexpr int tgi_is_one_shape<Shape, Shape> = 1;
@@ -176,6 +175,15 @@ tgi_exchange_partial_tiles(const tgi_consumer<Shape> &at, int part,
         tgi_barrier_wait(memory.sent, 0);
 }
 
+/* Returns the terms of this warpgroup's 64 rows of the block's tile. */
+template <class Shape>
+static __device__ __forceinline__ tgi_tile_terms<Shape::cols>
+tgi_find_terms(const tgi_consumer<Shape> &at, tgi_cluster_tile tile)
+{
+    tile.row += at.group * TGI_BLOCK_LINES;
+    return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1};
+}
+
 /* Sums the products of a tile by the feed of its shape. */
 template <class Shape>
 static __device__ __forceinline__ void
@@ -202,6 +210,10 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         const tgi_wgmma_args &args = feed::get_args(schedule.problem(given, i));
         const tgi_consumer<Shape> at = {args, memory, rank, group};
         tgi_cluster_tile tile = schedule.tile(i);
+        const int has_epilogue = !feed::is_sliced && !args.gemm.is_sum_alone &&
+                                 args.work.cluster_parts == 1 && tile.split < 0;
+        if (has_epilogue)
+            tgi_find_terms(at, tile).copy();
         float sum[Shape::blocks][Shape::cols / 2] = {};
         typename feed::repair repair(args);
         if (!tgi_is_one_shape<Shape, Second> && args.is_second)
@@ -211,11 +223,10 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         tgi_pin_sums(sum[0]);
         if (feed::is_sliced) /* sums of slices leave no registers for the tile */
             tile = schedule.tile(tgi_make_opaque(i));
+        if (has_epilogue)
+            tgi_finish_tile<Shape::c_words>(tgi_find_terms(at, tile), sum[0]);
         const int row = tile.row;
         tile.row += group * TGI_BLOCK_LINES;
-        if (!feed::is_sliced && tgi_has_terms(args, tile))
-            tgi_finish_tile<Shape::c_words, feed::relayout_warps == 0>(
-                tgi_find_terms(args, memory, tile), group, sum[0]);
         feed::finish(args, tile, repair, sum[0]);
         if (args.work.cluster_parts > 1)
             tgi_exchange_partial_tiles<Shape>(at, tile.part, sum[0]);
@@ -283,10 +294,6 @@ tgi_wgmma_multiply(const typename Shape::feed::arguments &given, char *shared)
         const int warp = tgi_make_uniform(static_cast<int>(threadIdx.x) / 32);
         if (feed::relayout_warps > 0 && warp >= Shape::producer_warps) {
             feed::relayout(given, memory, rank, warp - Shape::producer_warps);
-            return;
-        }
-        if (Shape::has_terms_warp && warp == Shape::terms_warp) {
-            tgi_bring_terms(given, memory, rank);
             return;
         }
         if (warp >= Shape::producer_warps || (Shape::has_lone_producer && !tgi_elect()))

@@ -9,7 +9,7 @@
 
 /* A step of k is 128 bytes of each line, or a chunk of its slices. Shared memory holds, from a
  * multiple of 1024 bytes on, the stages of A and B, then for each warpgroup that multiplies (all
- * but one) its staged part of D, then the epilogue's terms, then two barriers a stage. Lines of B
+ * but one) its staged part of D and the epilogue's terms, then two barriers a stage. Lines of B
  * across k come in whole boxes of 64. If the boxes have more lines than the tile, there is room for
  * a stage less. */
 #define TGI_WGMMA_STEP_BYTES 128
@@ -19,9 +19,9 @@
 #define TGI_WGMMA_STAGES(stages, cols, is_across)                                                  \
     ((stages) - (TGI_WGMMA_LINES(cols, is_across) > (cols)))
 #define TGI_WGMMA_SHARED_BYTES(rows, row_bytes, cols, col_bytes, stages, threads, is_across)       \
-    (8 + TGI_TERM_BYTES +                                                                          \
+    (8 +                                                                                           \
      TGI_WGMMA_STAGES(stages, cols, is_across) *                                                   \
          ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols, is_across) * (col_bytes) + 16) +            \
-     ((threads) / 128 - 1) * TGI_FRAGMENT_BYTES)
+     ((threads) / 128 - 1) * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES))
 
 #endif
