@@ -78,7 +78,7 @@ static void access_memory(const void *address, size_t size_bytes, int is_write, 
     if (is_shared)
         tgi_sim_check_shared(run, place, (int)size_bytes, kind, site);
     else
-        tgi_sim_check_global(run, place, (int)size_bytes, (int)size_bytes, is_write, site);
+        tgi_sim_check_global(run, place, (int)size_bytes, is_write, site);
     note(run, kind, place, (int)size_bytes, site);
     if (run->requests && ++run->thread->access_count >= ACCESSES_AT_ONCE) {
         run->thread->access_count = 0;
@@ -296,7 +296,7 @@ void tgi_sim_copy_async(uint32_t shared, const void *global, int size_bytes, int
     const uintptr_t to = run->shared.low + shared;
     int site = tgi_sim_resolve_site(run, CALLER);
     if (byte_count > 0) {
-        tgi_sim_check_global(run, (uintptr_t)global, byte_count, size_bytes, 0, site);
+        tgi_sim_check_global(run, (uintptr_t)global, byte_count, 0, site);
         note(run, ACCESS_GLOBAL_READ, (uintptr_t)global, byte_count, site);
     }
     tgi_sim_check_shared(run, to, size_bytes, ACCESS_SHARED_COPY, site);

@@ -153,10 +153,8 @@ char tgi_sim_find_element(const sim_run *run, uintptr_t address, int64_t *index)
 /* Returns the bytes of the elements that an access at the address counts, 4 in shared memory. */
 int tgi_sim_get_elem_bytes(const sim_run *run, uintptr_t address);
 
-/* Check an access against bounds, alignment and history (sim_memory.c). The address must be a
- * multiple of unit_bytes. */
-void tgi_sim_check_global(sim_run *run, uintptr_t address, int size_bytes, int unit_bytes,
-                          int is_write, int site);
+/* Check an access against bounds, alignment and history (sim_memory.c). */
+void tgi_sim_check_global(sim_run *run, uintptr_t address, int size_bytes, int is_write, int site);
 void tgi_sim_check_shared(sim_run *run, uintptr_t address, int size_bytes, access_kind kind,
                           int site);
 void tgi_sim_finish_copy(sim_run *run, const async_copy *copy);

@@ -90,15 +90,14 @@ static void check_output(sim_run *run, elem_history *elem, uintptr_t address, in
                                run->thread->index};
 }
 
-void tgi_sim_check_global(sim_run *run, uintptr_t address, int size_bytes, int unit_bytes,
-                          int is_write, int site)
+void tgi_sim_check_global(sim_run *run, uintptr_t address, int size_bytes, int is_write, int site)
 {
     const tgi_sim_operand *operand = tgi_sim_find_operand(run, address);
     if (!operand || !holds(&operand->range, address, size_bytes)) {
         refuse(run, TG_FINDING_OUT_OF_BOUNDS, address, site);
         return;
     }
-    if (address % (uintptr_t)unit_bytes)
+    if (address % (uintptr_t)size_bytes)
         refuse(run, TG_FINDING_MISALIGNED, address, site);
     if (!operand->is_output && is_write)
         refuse(run, TG_FINDING_INPUT_WRITTEN, address, site);

@@ -65,7 +65,7 @@ static int may_conflict(int site)
                                           "tgi_write_shared_4(", "tgi_write_shared_8(",
                                           "tgi_read_shared_2(",  "tgi_read_shared_4(",
                                           "tgi_read_shared_8(",  "tgi_read_shared_unit(",
-                                          "tgi_write_element(",  "target, global, byte_count"};
+                                          "tgi_write_element(",  "target, global, count >= width"};
     const char *file = tgi_sim_get_file(site);
     int length = 0, is_own = 0;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)

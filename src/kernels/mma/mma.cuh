@@ -13,7 +13,6 @@
 #include "kernels/mma/mma_shape.h"
 #include "kernels/mma/mma_store.cuh"
 #include "kernels/ptx/launch.cuh"
-#include "kernels/ptx/opaque.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 
 /* Rows x Cols is the block's tile, Warp_rows x Warp_cols a warp's. */
@@ -133,8 +132,7 @@ struct tgi_mma {
             const int has_whole_units = operand_a::has_whole_units(find_a(all, schedule, own, 0)) &&
                                         operand_b::has_whole_units(find_b(all, schedule, own, 0));
             k_left = is_on ? count_k(all, schedule, own) : 0;
-            /* Opaque, it is not found again from its condition in each stage. */
-            end = tgi_make_opaque(has_whole_units ? Depth : INT32_MAX);
+            end = has_whole_units ? Depth : INT32_MAX;
         }
 
         static __device__ __forceinline__ int count_k(const Args &all, const Schedule &schedule,
@@ -177,25 +175,13 @@ struct tgi_mma {
                     issue(stage, 0, 1);
                 return;
             }
-            if (k_left > 0 && end == Depth)
-                copy_end(stage, a, b, k_left);
-            else if (k_left > 0)
-                copy_edges(given, unit, stage, k_left);
             a.left = b.left = 0;
+            if (k_left > 0)
+                copy_edges(given, unit, stage, k_left);
         }
 
-        /* Copies a stage of whole units that has the end of k. It is out of line, so that the loop
-         * that calls it keeps its registers, and so is the next function. */
-        static __device__ __noinline__ void copy_end(uint32_t stage,
-                                                     const typename operand_a::copies own_a,
-                                                     const typename operand_b::copies own_b,
-                                                     int k_left)
-        {
-            own_a.issue_end(stage, k_left);
-            own_b.issue_end(stage + operand_a::bytes, k_left);
-        }
-
-        /* Copies a stage with edges, which has k_left of k. It finds the operands again. */
+        /* Copies a stage with edges, which has k_left of k. It is out of line, and finds the
+         * operands again, so that the loop that calls it keeps its registers. */
         static __device__ __noinline__ void copy_edges(const Args &all, Unit unit, uint32_t stage,
                                                        int k_left)
         {

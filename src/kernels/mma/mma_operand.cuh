@@ -23,14 +23,6 @@
 #include "kernels/mma/unit_lines.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 
-/* Copies of a stage with the end of k for which the loop is unrolled. A chip without cp.async has
- * long code for each copy. */
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-static constexpr int tgi_mma_end_copies = 4;
-#else
-static constexpr int tgi_mma_end_copies = 1;
-#endif
-
 /* A source is an operand as one block sees it. Element (line, elem) lies at data + line *
  * line_stride + elem * elem_stride. */
 template <typename Elem> struct tgi_mma_source {
@@ -141,21 +133,6 @@ struct tgi_mma_operand {
                                       is_inside(i));
         }
 
-        /* Issues the accesses of the stage at `stage`, which ends after k_left of k, with zeros
-         * behind. */
-        __device__ __forceinline__ void issue_end(uint32_t stage, int k_left) const
-        {
-            const int line_count = Along_k ? left : k_left - find_line(own_place());
-            const int elem_count = Along_k ? k_left - own_unit() * unit_elems : left;
-            const int byte_count = max(0, min(elem_count, unit_elems)) * elem_bytes;
-            if (has_idle && own_place() >= lines)
-                return;
-#pragma unroll(tgi_mma_end_copies)
-            for (int i = 0; i < accesses; i++)
-                tgi_copy_async<16>(find_target(stage, i), data + i * line_step * line_stride,
-                                   line_count > i * line_step ? byte_count : 0);
-        }
-
         /* Advances to the next stage. */
         __device__ __forceinline__ void advance(void)
         {
@@ -183,31 +160,71 @@ struct tgi_mma_operand {
         }
     }
 
+    /* Writes zeros in whole words. */
+    static __device__ __forceinline__ void clear(uint32_t target, int byte_count)
+    {
+#pragma unroll 1
+        for (int i = 0; i < byte_count; i += 4)
+            tgi_write_shared_4(target + i, 0.0f);
+    }
+
+    /* Copies the elements behind the last whole access of each line, and zeros behind them to the
+     * end of that access. A thread's loads of a line are all under way at once. */
+    static __device__ __forceinline__ void copy_ends(uint32_t stage, const source &from,
+                                                     int line_count, int elem_count, int width)
+    {
+        const int first = elem_count / width * width, count = elem_count - first;
+        const int per_word = 4 / elem_bytes;
+        if (count == 0 || first >= elems)
+            return;
+#pragma unroll 1
+        for (int place = threadIdx.x; place < lines; place += Threads) {
+            const int line = find_line(place);
+            if (line >= line_count)
+                continue;
+            const Elem *global = from.data + line * from.line_stride + first;
+            uint32_t word[4] = {};
+#pragma unroll
+            for (int i = 0; i < unit_elems; i++)
+                word[i / per_word] |= (i < count ? static_cast<uint32_t>(global[i]) : 0)
+                                      << i % per_word * 8 * elem_bytes;
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (i * per_word < width)
+                    tgi_write_shared_4(stage + find_elem(place, first) + 4 * i,
+                                       __uint_as_float(word[i]));
+        }
+    }
+
     /* Copies a stage that has k_left of k by accesses of from.copy_bytes, with zeros behind. No
      * access reads outside the operand. The function is out of line, so that the loop that calls it
      * keeps its registers. */
     static __device__ __noinline__ void copy(uint32_t stage, const source from, int k_left)
     {
         const int line_count = Along_k ? from.entry_count : k_left;
-        const int elem_count = Along_k ? k_left : from.entry_count;
+        int elem_count = Along_k ? k_left : from.entry_count;
         if (from.elem_stride != 1 || from.copy_bytes < 4) {
             copy_elements(stage, from, line_count, elem_count);
             return;
         }
         const int width = from.copy_bytes / elem_bytes, shift = 31 - __clz(width);
+        if (from.is_padded)
+            elem_count = (elem_count + width - 1) / width * width;
+        copy_ends(stage, from, line_count, elem_count, width);
 #pragma unroll 1
         for (int i = threadIdx.x << shift; i < lines * elems; i += Threads << shift) {
             const int place = i / elems, line = find_line(place), index = i % elems;
-            const int left = line < line_count ? elem_count - index : 0;
-            const int byte_count = max(0, min(left, width)) * elem_bytes;
+            const int count = line < line_count ? elem_count - index : 0;
             const Elem *global = from.data + line * from.line_stride + index;
             const uint32_t target = stage + find_elem(place, index);
+            if (count <= 0)
+                clear(target, from.copy_bytes);
             if (from.copy_bytes == 16)
-                tgi_copy_async<16>(target, global, byte_count);
+                tgi_copy_async_if<16>(target, global, count >= width);
             else if (from.copy_bytes == 8)
-                tgi_copy_async<8>(target, global, byte_count);
+                tgi_copy_async_if<8>(target, global, count >= width);
             else
-                tgi_copy_async<4>(target, global, byte_count);
+                tgi_copy_async_if<4>(target, global, count >= width);
         }
     }
 

@@ -149,54 +149,23 @@ static __device__ __forceinline__ void tgi_mma_store_unit(uint16_t *data, int el
         data[8 * unit + i] = tgi_read_shared_2(from + 2 * i);
 }
 
-/* Returns the number of elements in front of the first whole unit of memory of a line. */
-static __device__ __forceinline__ int tgi_mma_count_head(const uint16_t *data, int elems)
-{
-    return min(static_cast<int>(-reinterpret_cast<uintptr_t>(data) & 15) / 2, elems);
-}
-
-/* Stores the lane's part of 16 lines that begin anywhere: whole units of memory, then the elements
- * in front of them and behind them, a few a lane. `first` is the number of its first line in the
- * box. A lane reads the words of all lines before it stores one, so that it waits for shared memory
- * once. */
+/* Stores the lane's part of a line that begins anywhere: whole units of memory, then the elements
+ * in front of them and behind them, a few a lane. */
 template <int Units>
-static __device__ __forceinline__ void tgi_mma_store_shifted(const tgi_mma_lines &lines,
-                                                             uint32_t box, int first)
+static __device__ __forceinline__ void tgi_mma_store_shifted(uint16_t *data, int elems,
+                                                             uint32_t box, int line)
 {
-    constexpr int count = Units / 2, step = 16 / count;
-    const int unit = tgi_thread() % Units, elems = lines.elems;
-    uint4 words[count], next[count];
-#pragma unroll
-    for (int j = 0; j < count; j++) {
-        words[j] = tgi_read_shared_unit(tgi_find_unit(box, first + j * step, unit));
-        next[j] =
-            tgi_read_shared_unit(tgi_find_unit(box, first + j * step, min(unit + 1, Units - 1)));
-    }
-#pragma unroll
-    for (int j = 0; j < count; j++) {
-        uint16_t *data = lines.data + j * step * lines.pitch;
-        const int head = tgi_mma_count_head(data, elems), elem = head + 8 * unit;
-        words[j] = tgi_cut_unit(words[j], next[j], 2 * head);
-        if (lines.count > j * step && elem + 8 <= elems)
-            *reinterpret_cast<uint4 *>(data + elem) = words[j];
-    }
-    const int most = elems % 8 ? 14 : 8; /* elements at the ends of a line */
+    const int unit = tgi_thread() % Units;
+    const int head = min(static_cast<int>(-reinterpret_cast<uintptr_t>(data) & 15) / 2, elems);
+    const int tail = head + (elems - head) / 8 * 8, first = head + 8 * unit;
+    if (first < tail)
+        *reinterpret_cast<uint4 *>(data + first) = tgi_cut_unit(
+            tgi_read_shared_unit(tgi_find_unit(box, line, unit)),
+            tgi_read_shared_unit(tgi_find_unit(box, line, min(unit + 1, Units - 1))), 2 * head);
 #pragma unroll 1
-    for (int i = unit; i < most; i += Units) {
-        uint16_t value[count];
-        int elem[count];
-#pragma unroll
-        for (int j = 0; j < count; j++) {
-            const int head = tgi_mma_count_head(lines.data + j * step * lines.pitch, elems);
-            elem[j] = i < head ? i : i + (elems - head) / 8 * 8;
-            const int inside = min(elem[j], 8 * Units - 1);
-            value[j] = tgi_read_shared_2(tgi_find_unit(box, first + j * step, inside / 8) +
-                                         inside % 8 * 2);
-        }
-#pragma unroll
-        for (int j = 0; j < count; j++)
-            if (lines.count > j * step && elem[j] < elems)
-                lines.data[j * step * lines.pitch + elem[j]] = value[j];
+    for (int i = unit; i < head + elems - tail; i += Units) {
+        const int elem = i < head ? i : tail + i - head;
+        data[elem] = tgi_read_shared_2(tgi_find_unit(box, line, elem / 8) + elem % 8 * 2);
     }
 }
 
@@ -269,7 +238,11 @@ tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int 
                     tgi_mma_store_unit<units>(lines.data + j * lines.pitch, lines.elems, box,
                                               first_line + j);
         } else {
-            tgi_mma_store_shifted<units>(lines, box, first_line);
+#pragma unroll
+            for (int j = 0; j < 16; j += line_step)
+                if (lines.count > j)
+                    tgi_mma_store_shifted<units>(lines.data + j * lines.pitch, lines.elems, box,
+                                                 first_line + j);
         }
         lines.count -= 16;
         lines.data += 16 * lines.pitch;
