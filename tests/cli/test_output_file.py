@@ -182,6 +182,16 @@ class Signals(OutputCase):
             time.sleep(0.002)
         return job
 
+    def wait_for_lock(self, name):
+        """Waits until a job has locked its temporary file. Before, others take it for a leftover."""
+        end = time.monotonic() + 60
+        while os.path.exists("/proc/locks"):
+            with open("/proc/locks", encoding="ascii") as file:
+                if f":{os.stat(name).st_ino} " in file.read():
+                    return
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.002)
+
     def interrupt(self, number, action=signal.SIG_DFL):
         """Returns the exit status and stderr of a job that gets the signal while it writes."""
         job = self.start(None if number == signal.SIGKILL else number, action)
@@ -251,6 +261,7 @@ class Signals(OutputCase):
         killed = set(list_temporary_files()) - set(others)
         self.assertEqual(len(killed), 1)
         job = self.start()
+        self.wait_for_lock((set(list_temporary_files()) - set(others) - killed).pop())
         job.send_signal(signal.SIGSTOP)
         stopped = set(list_temporary_files()) - set(others)
         self.assertEqual(len(stopped), 1)
