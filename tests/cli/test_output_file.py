@@ -183,7 +183,7 @@ class Signals(OutputCase):
         return job
 
     def wait_for_lock(self, name):
-        """Waits until a job has locked its temporary file. Before, others take it for a leftover."""
+        """Waits until a job has locked its temporary file. Others take it for a leftover before."""
         end = time.monotonic() + 60
         while os.path.exists("/proc/locks"):
             with open("/proc/locks", encoding="ascii") as file:
