@@ -33,7 +33,7 @@ typedef struct tgi_tile {
     int cols;         /* 1 .. tile_cols */
     int is_plain;     /* D is the sums as they are */
     int is_by_memory; /* the sums of a wide tile go to D through memory */
-    int is_d_far;     /* D, and in wide tiles C, is prefetched while the sums are formed */
+    int is_d_far;     /* wide tiles prefetch D and C while the sums are formed */
     int is_streamed;  /* D is written by non-temporal stores; its rows are aligned to vectors */
     tgi_prefetch *prefetch; /* rows of later blocks, in family `packed`, or NULL */
     tg_bias bias;
