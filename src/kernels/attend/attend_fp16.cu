@@ -1,5 +1,5 @@
 /* Attention on FP16. */
 #define TGI_IMAGE_attend_fp16 TGI_CHOSEN
-#define TGI_ATTEND_TYPE TG_TYPE_FP16
-#define TGI_ATTEND_MERGE tgi_attend_merge_fp16
 #include "kernels/attend/attend_instances.cuh"
+
+TGI_ATTEND_MERGE(tgi_attend_merge_fp16, TG_TYPE_FP16)

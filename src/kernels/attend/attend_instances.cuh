@@ -1,7 +1,6 @@
 /*
- * The kernels of attention: one for each row of attention_kernels.def of the source's image, and
- * the merge of parts. A source defines TGI_IMAGE_<image>, TGI_ATTEND_TYPE and TGI_ATTEND_MERGE, the
- * merge's symbol.
+ * The kernels of attention, one for each row of attention_kernels.def of the source's image, which
+ * defines TGI_IMAGE_<image>, and the merge of parts.
  */
 #include "kernels/instances.cuh"
 #include "core/types.h"
@@ -23,9 +22,11 @@
 #include "core/attention_kernels.def"
 #undef TGI_ATTENTION_ROW
 
-extern "C" __global__ void __launch_bounds__(32 * TGI_ATTEND_MERGE_WARPS_MAX)
-    TGI_ATTEND_MERGE(const __grid_constant__ tgi_attend_args args)
-{
-    tgi_wait_for_stream();
-    tgi_attend_merge<TGI_ATTEND_TYPE>(args);
-}
+/* The merge of parts for a type. */
+#define TGI_ATTEND_MERGE(name, type)                                                               \
+    extern "C" __global__ void __launch_bounds__(32 * TGI_ATTEND_MERGE_WARPS_MAX)                  \
+        name(const __grid_constant__ tgi_attend_args args)                                         \
+    {                                                                                              \
+        tgi_wait_for_stream();                                                                     \
+        tgi_attend_merge<type>(args);                                                              \
+    }

@@ -1,9 +1,10 @@
-/* Family wgmma for FP16. */
+/* Family wgmma for BF16 and FP16. One image has both, because its compression stores what they
+ * share once. */
 #define TGI_LEAST_D_BYTES 2
 
 #include "kernels/wgmma/wgmma_instances.cuh"
 
-#define TGI_IMAGE_wgmma_fp16 TGI_CHOSEN
+#define TGI_IMAGE_wgmma_16bit TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
                      threads)                                                                      \
     TGI_WGMMA_16BIT(name, tgi_feed_tma, TGI_TYPE_OF(type), rows, cols, thread_rows, stages, threads)

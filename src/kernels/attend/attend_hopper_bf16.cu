@@ -1,8 +1,0 @@
-/* Attention on BF16 for sm_90a. */
-#define TGI_IMAGE_attend_hopper_bf16 TGI_CHOSEN
-#define TGI_ATTEND_TYPE TG_TYPE_BF16
-#define TGI_ATTEND_MERGE tgi_attend_merge_bf16
-#include "kernels/attend/attend_clusters.cuh"
-#include "kernels/attend/attend_groups.cuh"
-#include "kernels/attend/attend_light.cuh"
-#include "kernels/attend/attend_instances.cuh"
