@@ -52,11 +52,13 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
         return 1;
     int64_t reuse_count = tgi_divide_up(p->m, tiles->rows);
     int64_t stride_bytes = p->b.row < 0 ? -p->b.row * bytes : p->b.row * bytes;
-    /* A vector of a row that starts inside a line touches two lines, which counts for many rows. */
-    int is_side_by_side = stride_bytes <= 2 * tiles->cols * bytes &&
-                          (stride_bytes % TGI_ALIGN_BYTES == 0 || reuse_count < 8);
-    int is_near = p->k * p->n * bytes <= machine->l2_bytes / 4;
-    return reuse_count > 2 && !is_side_by_side && !is_near;
+    int is_read_often = reuse_count >= 8;
+    /* A vector of a row that starts inside a line touches two lines. */
+    int is_cut = is_read_often && stride_bytes % TGI_ALIGN_BYTES != 0;
+    int is_side_by_side = stride_bytes <= 2 * tiles->cols * bytes;
+    int64_t near_bytes = is_read_often ? machine->l1_bytes : machine->l2_bytes / 4;
+    int is_near = p->k * p->n * bytes <= near_bytes;
+    return reuse_count > 2 && (is_cut || !(is_side_by_side || is_near));
 }
 
 /* Returns the cycles of the slowest task if D is split into row_parts x col_parts x k_parts. */
@@ -121,15 +123,19 @@ static int must_follow_rows(const tgi_machine *machine, const tgi_problem *p, in
                           entry_bytes > machine->l2_bytes / 4);
 }
 
-/* Returns 1 if B is packed in strips of few panels that stay in L2, beside an A of `a_bytes` for
- * each chunk. Few rows do not pay for a block of B that goes to the last-level cache and back. A B
- * along k is packed panel by panel, so that a larger block gains nothing. */
+/* Returns 1 if B is packed in strips of few panels that stay in L2, beside an A of `a_bytes` that
+ * is packed once for all strips of a chunk. Few rows do not pay for a block of B that goes to the
+ * last-level cache and back. A B along k is packed panel by panel, so that a larger block gains
+ * nothing. Tiles that follow rows have B in L2 anyway; strips spare them to pack A again. */
 static int must_pack_in_strips(const tgi_problem *p, const tgi_packed_decision *decision,
                                int64_t a_bytes, int64_t l2_bytes, int64_t a_bytes_max)
 {
     const int is_b_along_k = p->b.row == 1 && p->b.col != 1;
-    return !decision->is_along_rows && a_bytes <= a_bytes_max &&
-           (is_b_along_k || a_bytes <= l2_bytes - l2_bytes / STRIP_L2_PARTS);
+    if (a_bytes > a_bytes_max)
+        return 0;
+    if (decision->is_along_rows)
+        return decision->is_a_packed;
+    return is_b_along_k || a_bytes <= l2_bytes - l2_bytes / STRIP_L2_PARTS;
 }
 
 static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
@@ -143,12 +149,13 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
     int64_t l2_bytes = machine->l2_bytes ? machine->l2_bytes : 256 << 10;
     int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 4);
     int needs_running = p->k > decision->kc && !tgi_cpu_is_d_plain(p);
-    int64_t b_bytes = smaller(decision->is_along_rows ? l2_bytes / 2 : 16 << 20,
-                              thread_bytes * (needs_running ? 3 : 5) / 8);
+    const int64_t strip_bytes = l2_bytes / (decision->is_along_rows ? 2 : STRIP_L2_PARTS);
     int64_t rows = tgi_divide_up(p->m, decision->row_parts);
     int64_t cols = tgi_divide_up(tgi_divide_up(p->n, panel_cols), decision->col_parts) * panel_cols;
     const int is_in_strips =
         must_pack_in_strips(p, decision, rows * k_bytes, l2_bytes, thread_bytes / 4);
+    int64_t b_bytes = smaller(decision->is_along_rows && !is_in_strips ? strip_bytes : 16 << 20,
+                              thread_bytes * (needs_running ? 3 : 5) / 8);
     int64_t mc = larger(a_bytes / k_bytes / tiles->rows, 1) * tiles->rows;
     int64_t nc = larger(b_bytes / k_bytes / panel_cols, 1) * panel_cols;
     if (needs_running) {
@@ -160,12 +167,11 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
     decision->nc =
         tgi_divide_up(tgi_divide_up(cols, tgi_divide_up(cols, nc)), panel_cols) * panel_cols;
     decision->strip_cols = decision->nc;
-    if (is_in_strips && decision->is_b_packed) {
-        int64_t strip_cols =
-            larger(l2_bytes / STRIP_L2_PARTS / k_bytes / panel_cols, 1) * panel_cols;
+    if (is_in_strips && (decision->is_b_packed || decision->is_along_rows)) {
+        int64_t strip_cols = larger(strip_bytes / k_bytes / panel_cols, 1) * panel_cols;
         decision->strip_cols = smaller(decision->nc, strip_cols);
     }
-    decision->is_prefetched = is_in_strips && tiles->k_per_elem == 1;
+    decision->is_prefetched = is_in_strips && tiles->k_per_elem == 1 && !tgi_cpu_is_narrow(tiles);
 }
 
 void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
@@ -173,8 +179,10 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
                              tgi_packed_decision *decision, tgi_cpu_work *work)
 {
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
-    const tgi_tile_set *tiles = kernels->tiles;
-    double macs_per_cycle = tgi_cpu_macs_per_cycle(kernel);
+    const tgi_tile_set *tiles = tgi_cpu_packed_tiles(kernels, p->n);
+    /* Half a vector takes as long as a whole one. */
+    double macs_per_cycle =
+        tgi_cpu_macs_per_cycle(kernel) * tiles->vector_elems / kernels->tiles->vector_elems;
     decision->kc = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
     decision->panel_cols = tgi_cpu_panel_cols(p->n, tiles);
     decision->is_a_packed = must_pack_a(machine, p, tiles);
@@ -184,9 +192,9 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     decision->is_along_rows = must_follow_rows(machine, p, decision->panel_cols);
     split_for_threads(p, tiles, thread_count, macs_per_cycle, decision);
     choose_blocks(machine, p, tiles, thread_count, decision);
-    decision->is_streamed = p->k <= decision->kc && p->epilogue.beta == 0.0 &&
-                            tgi_cpu_is_d_plain(p) && tgi_epilogue_is_linear(&p->epilogue) &&
-                            d_bytes > machine->l3_bytes;
+    decision->is_streamed = !tgi_cpu_is_narrow(tiles) && p->k <= decision->kc &&
+                            p->epilogue.beta == 0.0 && tgi_cpu_is_d_plain(p) &&
+                            tgi_epilogue_is_linear(&p->epilogue) && d_bytes > machine->l3_bytes;
 
     double tasks = (double)(decision->row_parts * decision->col_parts * decision->k_parts) *
                    (double)p->batch_count;
@@ -196,7 +204,8 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
                         (double)tgi_divide_up(p->k, decision->kc) * (double)p->batch_count;
     work->macs = task_cycles * macs_per_cycle * tasks;
     work->macs_per_cycle = macs_per_cycle;
-    work->fixed_cycles = 1000.0 * tasks + 40.0 * tile_count;
+    /* Tiles that follow rows are called one by one. */
+    work->fixed_cycles = 1000.0 * tasks + (decision->is_along_rows ? 120.0 : 40.0) * tile_count;
     /* Panels of a B in place are narrow columns, unless its rows are hardly wider. */
     double b_bytes = (double)(p->k * p->n) * (double)tgi_type_bytes(p->type);
     if (!decision->is_b_packed && p->n > 2 * tiles->cols && b_bytes > (double)machine->l1_bytes)

@@ -59,14 +59,15 @@ static double count_panels(const tgi_isa_kernels *kernels, int64_t cols)
 }
 
 /* Returns what it costs that panels go down columns: B and D beyond a part of L2 are reached in
- * narrow columns, and each panel reads A again. A D of few rows costs nothing, since each row
- * is a stream that the hardware prefetcher follows. */
+ * narrow columns, and each panel reads A again. A B or D of few rows costs nothing, since each
+ * row is a stream that the hardware prefetcher follows. */
 static double count_column_cycles(const tgi_machine *machine, const tgi_problem *p,
                                   double panel_count, double copied_elems)
 {
     const double bytes = (double)tgi_type_bytes(p->type), l2_bytes = (double)machine->l2_bytes;
     const double a_bytes = (double)(p->m * p->k) * bytes;
-    const double b_elems = copied_elems > 0.0 ? 0.0 : (double)(p->k * p->n);
+    const double b_elems =
+        copied_elems > 0.0 || p->k <= TGI_SKINNY_ROWS ? 0.0 : (double)(p->k * p->n);
     const double d_elems = p->m <= TGI_SKINNY_ROWS ? 0.0 : (double)(p->m * p->n);
     const double wide_bytes = (b_elems + d_elems) * bytes - l2_bytes / 8.0;
     const double again_cycles = a_bytes > l2_bytes / 2.0              ? 1.0

@@ -6,6 +6,7 @@
 
 #define RANK_DEPTH TGI_RANK_DEPTH
 #define DOT_ROWS 4
+#define OWN_AHEAD 10 /* vectors of its own columns that `dot` prefetches early */
 
 /* Adds `depth` rows of B to `rows` rows of sums. rows x RANK_DEPTH elements of A stay in registers
  * while a row of sums passes. depth is less than RANK_DEPTH at the end of k. The function also
@@ -117,8 +118,22 @@ static TARGET void LOCAL(rank)(const tgi_skinny *s)
             LOCAL(rank_rows)(s, i, p, 1, 1, 0, 0);
 }
 
+/* Adds each vector of partial sums to an element of the sums. One function serves tiles of all
+ * sizes: unrolled in each of them it would be most of their code. */
+static __attribute__((noinline)) TARGET void LOCAL(dot_add)(const tgi_skinny *s, int64_t i,
+                                                            int64_t j, int rows, int cols,
+                                                            const ACC(elem) * partial)
+{
+    for (int r = 0; r < rows; r++) {
+        ACC(elem) *sums = (ACC(elem) *)s->sums + (i + r) * s->sums_row + j;
+        for (int c = 0; c < cols; c++, partial += VECTOR_ELEMS)
+            sums[c] += ACC(sum)(ACC(load)(partial));
+    }
+}
+
 /* Forms the dot products of `rows` rows of A with `cols` columns of B, each in one vector of
- * partial sums. It prefetches `ahead` of the columns that follow, from `ahead_col` on. */
+ * partial sums. It prefetches `ahead` of the columns that follow, from `ahead_col` on, or its own
+ * columns if `ahead` is 0. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const int cols,
                 const int ahead, int64_t ahead_col)
@@ -127,6 +142,7 @@ LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const
     const ACC(elem) *a = (const ACC(elem) *)s->a + i * a_row;
     const IN(elem) *b = (const IN(elem) *)s->b + j * b_stride;
     const IN(elem) *next = (const IN(elem) *)s->b + ahead_col * b_stride;
+    _Alignas(sizeof(ACC(vec))) ACC(elem) partial[DOT_ROWS * DOT_COLS * VECTOR_ELEMS];
     ACC(vec) accum[DOT_ROWS][DOT_COLS];
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
@@ -144,6 +160,8 @@ LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const
             left[r] = ACC(load)(a + r * a_row + p);
 #pragma GCC unroll 6
         for (int c = 0; c < cols; c++) {
+            if (!ahead)
+                __builtin_prefetch(b + c * b_stride + p + OWN_AHEAD * VECTOR_ELEMS);
             ACC(vec) right = IN(load)(b + c * b_stride + p);
 #pragma GCC unroll 4
             for (int r = 0; r < rows; r++)
@@ -161,9 +179,10 @@ LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const
             if (rest)
                 accum[r][c] =
                     ACC(dot)(left, IN(load_some)(b + c * b_stride + p, rest), accum[r][c]);
-            ((ACC(elem) *)s->sums)[(i + r) * s->sums_row + j + c] += ACC(sum)(accum[r][c]);
+            ACC(store)(partial + (r * cols + c) * VECTOR_ELEMS, accum[r][c]);
         }
     }
+    LOCAL(dot_add)(s, i, j, rows, cols, partial);
 }
 
 /* Multiplies all rows of A by `cols` columns. If is_ahead is set, each group of rows prefetches its
@@ -198,11 +217,20 @@ LOCAL(dot_cols)(const tgi_skinny *s, int64_t j, const int cols, int is_ahead)
 
 static TARGET void LOCAL(dot)(const tgi_skinny *s)
 {
-    /* With few rows the hardware prefetcher keeps up. */
+    /* Few rows leave no time to prefetch other columns than their own. */
     const int is_ahead = s->m > 2 * DOT_ROWS;
-    int64_t j = 0;
+    int64_t j = 0, cols;
     for (; j + DOT_COLS <= s->n; j += DOT_COLS)
         LOCAL(dot_cols)(s, j, DOT_COLS, is_ahead);
-    for (; j < s->n; j++)
-        LOCAL(dot_cols)(s, j, 1, 0);
+    for (; j < s->n; j += cols) {
+        const int64_t left = s->n - j;
+        cols = left == 1 ? 1 : left % 2 ? 3 : 2;
+        if (cols == 3) {
+            LOCAL(dot_cols)(s, j, 3, 0);
+        } else if (cols == 2) {
+            LOCAL(dot_cols)(s, j, 2, 0);
+        } else {
+            LOCAL(dot_cols)(s, j, 1, 0);
+        }
+    }
 }

@@ -26,6 +26,7 @@ typedef struct packed_run {
     const tgi_call *call;
     tgi_packed_decision decision; /* the plan's; is_streamed is 0 if D's rows are unaligned */
     const tgi_isa_kernels *kernels;
+    const tgi_tile_set *tiles;
     tgi_copy_fn *pack_b; /* packs B's type */
     int64_t chunk_k, chunk_count;
     int64_t a_bytes, b_bytes, running_bytes; /* bytes of one thread's blocks */
@@ -54,7 +55,7 @@ static int needs_running(const tgi_problem *p, int64_t chunk_count)
 
 static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision, packed_run *run)
 {
-    const tgi_tile_set *tiles = run->kernels->tiles;
+    const tgi_tile_set *tiles = run->tiles;
     run->chunk_k = decision->kc;
     run->chunk_count = tgi_divide_up(p->k, decision->kc);
     int64_t k_elems = count_k_elems(tiles, decision->kc);
@@ -87,7 +88,7 @@ static void pack_b(const packed_run *run, const tgi_panels *s, int64_t k0, int64
                    tgi_right *right, char *block)
 {
     const tgi_problem *p = run->call->problem;
-    const tgi_tile_set *tiles = run->kernels->tiles;
+    const tgi_tile_set *tiles = run->tiles;
     const int64_t bytes = tgi_type_bytes(p->type);
     const int64_t panel_cols = run->decision.panel_cols;
     right->cols = panel_cols;
@@ -125,7 +126,7 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
                    tgi_left *left, char *block)
 {
     const tgi_problem *p = run->call->problem;
-    const tgi_tile_set *tiles = run->kernels->tiles;
+    const tgi_tile_set *tiles = run->tiles;
     int64_t bytes = tgi_type_bytes(p->type);
     if (!run->decision.is_a_packed) {
         tgi_cpu_read_a_in_place(p, tiles, left);
@@ -220,7 +221,7 @@ static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_pane
 {
     const tgi_problem *p = run->call->problem;
     const int64_t row0 = s->row, row1 = s->row + s->rows, mc = run->decision.mc;
-    const int64_t sum_bytes = run->kernels->tiles->accum_bytes;
+    const int64_t sum_bytes = run->tiles->accum_bytes;
     const int is_a_there = s->rows <= mc && s->col > chunk->col0; /* packed for another strip */
     char *a_block = blocks, *b_block = blocks + run->a_bytes;
     tgi_prefetch prefetches[TGI_PREFETCH_COUNT];
@@ -261,7 +262,7 @@ static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64
         chunk.next_k = chunk.index + 1 == last ? 0 : left < run->chunk_k ? left : run->chunk_k;
         s->is_first = chunk.index == 0;
         s->is_last = chunk.index == run->chunk_count - 1;
-        s->k_elems = count_k_elems(run->kernels->tiles, chunk.k);
+        s->k_elems = count_k_elems(run->tiles, chunk.k);
         for (s->col = chunk.col0; s->col < chunk.col1; s->col += strip_cols) {
             s->cols = chunk.col1 - s->col < strip_cols ? chunk.col1 - s->col : strip_cols;
             run_strip(run, &chunk, s, blocks);
@@ -274,7 +275,7 @@ static void run_part(void *state, int64_t index, int thread)
     const packed_run *run = state;
     const tgi_problem *p = run->call->problem;
     const tgi_packed_decision *decision = &run->decision;
-    const tgi_tile_set *tiles = run->kernels->tiles;
+    const tgi_tile_set *tiles = run->tiles;
     int64_t part = index;
     int64_t k_part = part % decision->k_parts;
     part /= decision->k_parts;
@@ -326,6 +327,7 @@ static tg_status launch(const tgi_call *call)
     packed_run run = {.call = call,
                       .decision = prepared->decision.packed,
                       .kernels = prepared->kernels,
+                      .tiles = tgi_cpu_packed_tiles(prepared->kernels, p->n),
                       .pack_b = prepared->pack_b};
     const tgi_packed_decision *decision = &run.decision;
     run.decision.is_streamed = decision->is_streamed && is_d_aligned(call);
@@ -362,7 +364,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     tgi_cpu_choose_blocking(machine, p, kernel, thread_count, &proposal->decision.packed, &work);
     proposal->predicted_s = tgi_model_cpu_seconds(machine, &work);
 
-    packed_run run = {.kernels = tgi_cpu_select(kernel)};
+    packed_run run = {.tiles = tgi_cpu_packed_tiles(tgi_cpu_select(kernel), p->n)};
     set_sizes(p, &proposal->decision.packed, &run);
     proposal->workspace_bytes = count_chunk_sums_bytes(p, &proposal->decision.packed, &run) +
                                 thread_count * (run.a_bytes + run.b_bytes + run.running_bytes);

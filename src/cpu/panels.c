@@ -2,6 +2,14 @@
 
 #include "core/operand_view.h"
 
+const tgi_tile_set *tgi_cpu_packed_tiles(const tgi_isa_kernels *kernels, int64_t n)
+{
+    for (int i = 0; i < 2; i++)
+        if (kernels->narrow_tiles[i] && n <= kernels->narrow_tiles[i]->cols)
+            return kernels->narrow_tiles[i];
+    return kernels->tiles;
+}
+
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows)
 {
     return tgi_divide_up(rows, tile_rows);
@@ -27,8 +35,11 @@ int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles)
 int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
                            int64_t a_step)
 {
-    const int64_t lines_elems = 2 * TGI_ALIGN_BYTES / tiles->elem_bytes;
-    return order == TGI_A_ALONG_K || rows > lines_elems ? a_step : lines_elems;
+    const int64_t lines_bytes = 2 * TGI_ALIGN_BYTES;
+    /* Tiles ask, so that the division waits until it is needed. */
+    if (order == TGI_A_ALONG_K || rows * tiles->elem_bytes > lines_bytes)
+        return a_step;
+    return lines_bytes / tiles->elem_bytes;
 }
 
 int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi_left *left)
@@ -69,6 +80,8 @@ static int is_fused(const tgi_panels *s)
 {
     const tgi_problem *p = s->call->problem;
     int reads_c = s->is_first && p->epilogue.beta != 0.0;
+    if (tgi_cpu_is_narrow(s->tiles) && p->epilogue.activation > TG_ACTIVATION_RELU)
+        return 0;
     return tgi_cpu_is_d_plain(p) && tgi_cpu_do_tiles_know(&p->epilogue) &&
            (!reads_c || p->c.col == 1);
 }
@@ -101,20 +114,21 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
     tile->a_ahead = s->a.is_paneled || s->split.count == 1
                         ? 0
                         : tgi_cpu_find_ahead(tiles, s->a.order, rows, tile->a_step);
-    if (walk->target != TO_FINISH) {
-        const int64_t bias_elems = tile->bias == TG_BIAS_ROW   ? i
-                                   : tile->bias == TG_BIAS_COL ? j
-                                                               : 0;
-        tile->tile_count = count;
-        function(tile, walk->a, walk->b, walk->c + (i * tile->c_row + j) * bytes,
-                 walk->d + (i * tile->d_row + j) * bytes, walk->bias + bias_elems * bytes,
-                 walk->alpha, walk->beta);
-        return;
-    }
     const char *a = walk->a;
-    for (tile->tile_count = 1; count > 0; count--, i += rows) {
-        run_tile_and_finish(s, function, tile, a, walk->b, i, j, rows);
-        a += tile->a_step * tiles->elem_bytes;
+    const int64_t call_tiles = walk->target == TO_FINISH || tgi_cpu_is_narrow(tiles) ? 1 : count;
+    tile->tile_count = call_tiles;
+    for (; count > 0; count -= call_tiles, i += call_tiles * rows) {
+        if (walk->target == TO_FINISH) {
+            run_tile_and_finish(s, function, tile, a, walk->b, i, j, rows);
+        } else {
+            const int64_t bias_elems = tile->bias == TG_BIAS_ROW   ? i
+                                       : tile->bias == TG_BIAS_COL ? j
+                                                                   : 0;
+            function(tile, a, walk->b, walk->c + (i * tile->c_row + j) * bytes,
+                     walk->d + (i * tile->d_row + j) * bytes, walk->bias + bias_elems * bytes,
+                     walk->alpha, walk->beta);
+        }
+        a += call_tiles * tile->a_step * tiles->elem_bytes;
     }
 }
 

@@ -50,6 +50,15 @@ typedef struct tgi_panels {
 
 void tgi_cpu_run_panels(const tgi_panels *panels);
 
+/* Returns 1 if tiles have one vector of columns. A call then computes one tile. */
+static inline int tgi_cpu_is_narrow(const tgi_tile_set *tiles)
+{
+    return tiles->cols == tiles->vector_elems;
+}
+
+/* Returns the tiles of family `packed` for D of n columns. */
+const tgi_tile_set *tgi_cpu_packed_tiles(const tgi_isa_kernels *kernels, int64_t n);
+
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows);
 tgi_tile_split tgi_cpu_split_rows(int64_t rows, int tile_rows);
 
