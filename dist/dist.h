@@ -82,34 +82,34 @@ tg_status tgi_dist_predict(const tg_dist_grid *grid, tg_context *context, const 
 /* Returns the predicted seconds until so many bytes are at another rank's GPU. */
 double tgi_dist_predict_link(const tg_dist_grid *grid, int64_t bytes);
 
-/* Rows or columns of a layout: blocks dealt to the parts of the grid in turn. Part `source` has the
- * first block, of which `start` indices come before the first one that counts. */
+/* Rows or columns of a layout: blocks dealt to the portions of the grid in turn. Portion `source`
+ * has the first block, of which `start` indices come before the first one that counts. */
 typedef struct tgi_dist_axis {
     int64_t count, block;
-    int part_count, source;
+    int portion_count, source;
     int64_t start;
 } tgi_dist_axis;
 
 tgi_dist_axis tgi_dist_rows(const tg_dist_layout *layout, const tg_dist_grid *grid);
 tgi_dist_axis tgi_dist_cols(const tg_dist_layout *layout, const tg_dist_grid *grid);
 
-/* Returns the part that holds index i, and the place of i among those of its part. */
-int tgi_dist_find_part(const tgi_dist_axis *axis, int64_t i);
+/* Returns the portion that holds index i, and the place of i among those of its portion. */
+int tgi_dist_find_portion(const tgi_dist_axis *axis, int64_t i);
 int64_t tgi_dist_find_local(const tgi_dist_axis *axis, int64_t i);
 
 /* Returns the number of indices from i on to the end of its block. */
 int64_t tgi_dist_find_rest(const tgi_dist_axis *axis, int64_t i);
 
-/* Returns the number of indices of a part. */
-int64_t tgi_dist_count_local(const tgi_dist_axis *axis, int part);
+/* Returns the number of indices of a portion. */
+int64_t tgi_dist_count_local(const tgi_dist_axis *axis, int portion);
 
-/* Returns 1 if both axes give each index to the same part. */
+/* Returns 1 if both axes give each index to the same portion. */
 int tgi_dist_is_same_axis(const tgi_dist_axis *x, const tgi_dist_axis *y);
 
-/* Returns how many indices are in part `x_part` of x and in part `y_part` of y. Writes the place of
- * each in x to `places` unless that is NULL. */
-int64_t tgi_dist_list_shared(const tgi_dist_axis *x, int x_part, const tgi_dist_axis *y, int y_part,
-                             int64_t *places);
+/* Returns how many indices are in portion `x_portion` of x and in portion `y_portion` of y. Writes
+ * the place of each in x to `places` unless that is NULL. */
+int64_t tgi_dist_list_shared(const tgi_dist_axis *x, int x_portion, const tgi_dist_axis *y,
+                             int y_portion, int64_t *places);
 
 /* Returns INVALID_ARGUMENT if the layout is wrong on this rank. */
 tg_status tgi_dist_check_layout(const tg_dist_layout *layout, const char *name,
@@ -131,7 +131,7 @@ int64_t tgi_dist_col_stride(const tg_dist_layout *layout, const tg_dist_grid *gr
 void *tgi_dist_find_origin(const tg_dist_layout *layout, const tg_dist_grid *grid,
                            const void *data);
 
-/* Rank r has part r / divisor % modulus + r / outer * inner of an axis. */
+/* Rank r has portion r / divisor % modulus + r / outer * inner of an axis. */
 typedef struct tgi_dist_place {
     int divisor, modulus, outer, inner;
 } tgi_dist_place;
@@ -150,26 +150,26 @@ tgi_dist_side tgi_dist_describe_side(const tg_dist_layout *layout, const tg_dist
 /* Returns the number of elements that a rank has. */
 int64_t tgi_dist_count_side(const tgi_dist_side *side, int rank);
 
-/* Copies a matrix from one side to the other. If is_sum, several ranks have each part of the
+/* Copies a matrix from one side to the other. If is_sum, several ranks have each portion of the
  * source, FP32 or FP64, and their sum is added to the target. Adds to *counts. Collective: returns
  * OK on all ranks or on none. */
 tg_status tgi_dist_move(const tg_dist_grid *grid, tg_type type, int is_sum,
                         const tgi_dist_side *from, const void *source, const tgi_dist_side *to,
                         void *target, tg_dist_counts *counts);
 
-/* Adds what a rank sends and receives then. `copies` ranks have each part of the source. */
+/* Adds what a rank sends and receives then. `copies` ranks have each portion of the source. */
 void tgi_dist_count_move(const tgi_dist_side *from, const tgi_dist_side *to, int64_t element_bytes,
                          int copies, int rank, tg_dist_counts *counts);
 
-/* Layers of a grid multiply a part of the steps of k each, and their sums are added. Rank r is in
- * layer r / (row_count col_count), and there in row r / col_count mod row_count. */
+/* Layers of a grid multiply a portion of the steps of k each, and their sums are added. Rank r is
+ * in layer r / (row_count col_count), and there in row r / col_count mod row_count. */
 typedef struct tgi_dist_layers {
     int count; /* 1: the grid multiplies as it is */
     int row_count, col_count;
     int64_t step_count; /* of a layer; the last one has the rest */
 } tgi_dist_layers;
 
-enum { TGI_DIST_BLOCK_MIN = 128 }; /* steps of k; shorter panels cost more than a conversion */
+enum { TGI_DIST_BLOCK_MIN = 128 }; /* steps of k; shorter slabs cost more than a conversion */
 
 /* What the checks of a product find: the sizes, and A and B as SUMMA takes them. */
 typedef struct tgi_dist_form {
@@ -189,31 +189,31 @@ void tgi_dist_count_flat(const tg_dist_grid *grid, const tg_dist_problem *proble
 void tgi_dist_count_layers(const tg_dist_grid *grid, const tg_dist_problem *problem,
                            const tgi_dist_form *form, int rank, tg_dist_counts *counts);
 
-/* Adds what SUMMA sends and receives: each rank sends its part of an operand to the others of its
- * row (A) or column (B), and gets theirs. */
-void tgi_dist_count_panels(const tgi_dist_axis *lines, int line_part, const tgi_dist_axis *k_axis,
-                           int k_part, tg_type type, tg_dist_counts *counts);
+/* Adds what SUMMA sends and receives: each rank sends its portion of an operand to the others of
+ * its row (A) or column (B), and gets theirs. */
+void tgi_dist_count_slabs(const tgi_dist_axis *lines, int line_portion, const tgi_dist_axis *k_axis,
+                          int k_portion, tg_type type, tg_dist_counts *counts);
 
 /* Sets form->layers to those with which the ranks send the fewest bytes in the problem's memory. */
 void tgi_dist_choose_layers(const tg_dist_grid *grid, const tg_dist_problem *problem,
                             tgi_dist_form *form);
 
 /* op(A) or op(B) as a product takes it: lines along k, whose steps are dealt to the ranks that
- * share the lines. SUMMA has two panels under way: one is multiplied while the next one comes. */
-typedef struct tgi_dist_feed {
-    const char *data; /* my part */
+ * share the lines. SUMMA has two slabs under way: one is multiplied while the next one comes. */
+typedef struct tgi_dist_supply {
+    const char *data; /* my portion */
     tg_type type;
     int64_t line_count;            /* rows of op(A), columns of op(B) that I have */
     int64_t line_stride, k_stride; /* elements */
     int is_along_k;                /* lines are contiguous; else steps of k are */
     tgi_dist_axis k_axis;
-    int part;      /* my place among the ranks that share my lines */
+    int portion;   /* my place among the ranks that share my lines */
     MPI_Comm comm; /* these ranks; the members from here on are those of SUMMA */
     MPI_Datatype element;
-    char *panels[2];
+    char *slabs[2];
     MPI_Request *requests[2];
     int request_counts[2];
-} tgi_dist_feed;
+} tgi_dist_supply;
 
 /* One product on this rank. */
 typedef struct tgi_dist_product {
@@ -223,10 +223,10 @@ typedef struct tgi_dist_product {
     const tg_dist_problem *problem;
     tgi_dist_form form;
     void *made_a, *made_b; /* converted operands, in the context's memory */
-    int64_t rows, cols;    /* of my part of D */
+    int64_t rows, cols;    /* of my portion of D */
     int64_t piece_count;   /* in which what a GPU gathers comes */
-    tgi_dist_feed a, b;
-    float *sums; /* of my part of D if D's type is narrower than FP32; else NULL */
+    tgi_dist_supply a, b;
+    float *sums; /* of my portion of D if D's type is narrower than FP32; else NULL */
     tg_dist_counts counts;
 } tgi_dist_product;
 
@@ -242,9 +242,9 @@ tg_matrix tgi_dist_view_d(const tgi_dist_product *work, const void *data);
 /* D = sums + beta C on this rank. The sums are column-major, FP64 if D is and FP32 otherwise. */
 void tgi_dist_round_sums(const tgi_dist_product *work, const void *sums, const void *c, void *d);
 
-/* Converts the operands whose layouts do not fit D's, and describes both feeds. Collective: returns
- * OK on all ranks or on none. */
-void tgi_dist_describe_feeds(tgi_dist_product *work, const void *a, const void *b);
+/* Converts the operands whose layouts do not fit D's, and describes both supplies. Collective:
+ * returns OK on all ranks or on none. */
+void tgi_dist_describe_supplies(tgi_dist_product *work, const void *a, const void *b);
 tg_status tgi_dist_fit_operands(tgi_dist_product *work, const void *a, const void *b);
 void tgi_dist_release_operands(tgi_dist_product *work);
 
@@ -258,19 +258,19 @@ tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d);
 /* Sets the number of pieces with which this rank's product is predicted to end first. */
 tg_status tgi_dist_choose_pieces(tgi_dist_product *work);
 
-/* Allocates what a feed needs for panels of `width` steps of k. */
-tg_status tgi_dist_open_feed(tgi_dist_feed *feed, int64_t width);
-void tgi_dist_close_feed(tgi_dist_feed *feed);
+/* Allocates what a supply needs for slabs of `width` steps of k. */
+tg_status tgi_dist_open_supply(tgi_dist_supply *supply, int64_t width);
+void tgi_dist_close_supply(tgi_dist_supply *supply);
 
-/* Starts to send or to receive panel `number`, steps k .. k + width - 1, which one rank has. */
-tg_status tgi_dist_start_panel(tgi_dist_feed *feed, int64_t number, int64_t k, int64_t width,
-                               tg_dist_counts *counts);
+/* Starts to send or to receive slab `number`, steps k .. k + width - 1, which one rank has. */
+tg_status tgi_dist_start_slab(tgi_dist_supply *supply, int64_t number, int64_t k, int64_t width,
+                              tg_dist_counts *counts);
 
-/* Waits until the panel is here and sets *data and the strides of its lines and of k. */
-tg_status tgi_dist_await_panel(tgi_dist_feed *feed, int64_t number, int64_t k, int64_t width,
-                               const void **data, int64_t *line_stride, int64_t *k_stride);
+/* Waits until the slab is here and sets *data and the strides of its lines and of k. */
+tg_status tgi_dist_await_slab(tgi_dist_supply *supply, int64_t number, int64_t k, int64_t width,
+                              const void **data, int64_t *line_stride, int64_t *k_stride);
 
 /* Calls MPI, so that it progresses the messages under way. */
-void tgi_dist_progress(tgi_dist_feed *feed);
+void tgi_dist_progress(tgi_dist_supply *supply);
 
 #endif

@@ -69,14 +69,14 @@ static void send_rows(tgi_tensor_work *work, int64_t pitch, int is_whole)
 static tg_status choose_gather(const tgi_tensor_work *work, int *is_whole)
 {
     const int64_t mine = work->problem.a.row_count;
-    double whole_s = 0, parts_s = 0;
+    double whole_s = 0, stripes_s = 0;
     tg_status status = tgi_tensor_predict(work, work->row_count, &whole_s);
     for (int i = 0; i < work->rank_count && !status; i++)
-        status = tgi_tensor_predict(work, work->shapes[i].rows, &parts_s);
+        status = tgi_tensor_predict(work, work->shapes[i].rows, &stripes_s);
     whole_s +=
         tgi_dist_predict_link(work->grid, (work->row_count - mine) * work->problem.a.col_count *
                                               tg_get_type_bytes(work->problem.a.type));
-    *is_whole = whole_s <= parts_s;
+    *is_whole = whole_s <= stripes_s;
     return status;
 }
 
@@ -87,18 +87,19 @@ static tg_status multiply_gathered(tgi_tensor_work *work, const tg_matrix *gathe
     tg_problem whole = work->problem;
     tg_status status = TG_STATUS_OK;
     if (!is_whole) {
-        const tg_problem part = tgi_tensor_take_rows(&whole, whole.a.data, mine->first, mine->rows);
-        status = tgi_tensor_multiply(work, &part);
+        const tg_problem portion =
+            tgi_tensor_take_rows(&whole, whole.a.data, mine->first, mine->rows);
+        status = tgi_tensor_multiply(work, &portion);
     }
     whole.a = *gathered;
     for (int i = 1; i < work->rank_count; i++) {
         const int from = (work->grid->rank + work->rank_count - i) % work->rank_count;
         const tgi_tensor_shape *other = &work->shapes[from];
         tgi_dist_await(work->grid->wire, from, work->stream);
-        const tg_problem part = tgi_tensor_take_rows(
+        const tg_problem portion = tgi_tensor_take_rows(
             &whole, tgi_tensor_find_row(gathered, other->first), other->first, other->rows);
         if (!is_whole && !status && !wire->status)
-            status = tgi_tensor_multiply(work, &part);
+            status = tgi_tensor_multiply(work, &portion);
     }
     if (is_whole && !wire->status)
         status = tgi_tensor_multiply(work, &whole);

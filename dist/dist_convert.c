@@ -37,30 +37,30 @@ tgi_dist_side tgi_dist_describe_side(const tg_dist_layout *layout, const tg_dist
                          : side;
 }
 
-static int find_part(const tgi_dist_place *place, int rank)
+static int find_portion(const tgi_dist_place *place, int rank)
 {
     return rank / place->divisor % place->modulus + rank / place->outer * place->inner;
 }
 
 int64_t tgi_dist_count_side(const tgi_dist_side *side, int rank)
 {
-    return tgi_dist_count_local(&side->rows, find_part(&side->row_place, rank)) *
-           tgi_dist_count_local(&side->cols, find_part(&side->col_place, rank));
+    return tgi_dist_count_local(&side->rows, find_portion(&side->row_place, rank)) *
+           tgi_dist_count_local(&side->cols, find_portion(&side->col_place, rank));
 }
 
 /* List the rows (columns) that a rank has on one side and another rank on the other one. */
 static int64_t list_rows(const tgi_dist_side *mine, int rank, const tgi_dist_side *other,
                          int other_rank, int64_t *places)
 {
-    return tgi_dist_list_shared(&mine->rows, find_part(&mine->row_place, rank), &other->rows,
-                                find_part(&other->row_place, other_rank), places);
+    return tgi_dist_list_shared(&mine->rows, find_portion(&mine->row_place, rank), &other->rows,
+                                find_portion(&other->row_place, other_rank), places);
 }
 
 static int64_t list_cols(const tgi_dist_side *mine, int rank, const tgi_dist_side *other,
                          int other_rank, int64_t *places)
 {
-    return tgi_dist_list_shared(&mine->cols, find_part(&mine->col_place, rank), &other->cols,
-                                find_part(&other->col_place, other_rank), places);
+    return tgi_dist_list_shared(&mine->cols, find_portion(&mine->col_place, rank), &other->cols,
+                                find_portion(&other->col_place, other_rank), places);
 }
 
 void tgi_dist_count_move(const tgi_dist_side *from, const tgi_dist_side *to, int64_t element_bytes,
@@ -103,12 +103,12 @@ static tg_status prepare_work(convert_work *work)
 {
     const size_t rank_count = (size_t)work->rank_count;
     const tgi_dist_side *source = &work->source, *target = &work->target;
-    const int64_t rows =
-        larger_of(tgi_dist_count_local(&source->rows, find_part(&source->row_place, work->rank)),
-                  tgi_dist_count_local(&target->rows, find_part(&target->row_place, work->rank)));
-    const int64_t cols =
-        larger_of(tgi_dist_count_local(&source->cols, find_part(&source->col_place, work->rank)),
-                  tgi_dist_count_local(&target->cols, find_part(&target->col_place, work->rank)));
+    const int64_t rows = larger_of(
+        tgi_dist_count_local(&source->rows, find_portion(&source->row_place, work->rank)),
+        tgi_dist_count_local(&target->rows, find_portion(&target->row_place, work->rank)));
+    const int64_t cols = larger_of(
+        tgi_dist_count_local(&source->cols, find_portion(&source->col_place, work->rank)),
+        tgi_dist_count_local(&target->cols, find_portion(&target->col_place, work->rank)));
     work->row_places = malloc(((size_t)rows + 1) * sizeof *work->row_places);
     work->col_places = malloc(((size_t)cols + 1) * sizeof *work->col_places);
     work->out = calloc(rank_count, sizeof *work->out);

@@ -95,30 +95,30 @@ static tg_status fit_operand(tgi_dist_product *work, int is_needed, const tg_dis
     return status;
 }
 
-void tgi_dist_describe_feeds(tgi_dist_product *work, const void *a, const void *b)
+void tgi_dist_describe_supplies(tgi_dist_product *work, const void *a, const void *b)
 {
     const tg_dist_grid *grid = work->grid;
     const tg_dist_layout *fit_a = &work->form.a, *fit_b = &work->form.b;
-    work->a = (tgi_dist_feed){.data = a,
-                              .type = fit_a->type,
-                              .line_count = work->rows,
-                              .line_stride = tgi_dist_row_stride(fit_a, grid),
-                              .k_stride = tgi_dist_col_stride(fit_a, grid),
-                              .is_along_k = fit_a->is_row_major,
-                              .k_axis = tgi_dist_cols(fit_a, grid),
-                              .comm = grid->row,
-                              .part = grid->my_col,
-                              .element = MPI_DATATYPE_NULL};
-    work->b = (tgi_dist_feed){.data = b,
-                              .type = fit_b->type,
-                              .line_count = work->cols,
-                              .line_stride = tgi_dist_col_stride(fit_b, grid),
-                              .k_stride = tgi_dist_row_stride(fit_b, grid),
-                              .is_along_k = !fit_b->is_row_major,
-                              .k_axis = tgi_dist_rows(fit_b, grid),
-                              .comm = grid->col,
-                              .part = grid->my_row,
-                              .element = MPI_DATATYPE_NULL};
+    work->a = (tgi_dist_supply){.data = a,
+                                .type = fit_a->type,
+                                .line_count = work->rows,
+                                .line_stride = tgi_dist_row_stride(fit_a, grid),
+                                .k_stride = tgi_dist_col_stride(fit_a, grid),
+                                .is_along_k = fit_a->is_row_major,
+                                .k_axis = tgi_dist_cols(fit_a, grid),
+                                .comm = grid->row,
+                                .portion = grid->my_col,
+                                .element = MPI_DATATYPE_NULL};
+    work->b = (tgi_dist_supply){.data = b,
+                                .type = fit_b->type,
+                                .line_count = work->cols,
+                                .line_stride = tgi_dist_col_stride(fit_b, grid),
+                                .k_stride = tgi_dist_row_stride(fit_b, grid),
+                                .is_along_k = !fit_b->is_row_major,
+                                .k_axis = tgi_dist_rows(fit_b, grid),
+                                .comm = grid->col,
+                                .portion = grid->my_row,
+                                .element = MPI_DATATYPE_NULL};
 }
 
 tg_status tgi_dist_fit_operands(tgi_dist_product *work, const void *a, const void *b)
@@ -130,7 +130,7 @@ tg_status tgi_dist_fit_operands(tgi_dist_product *work, const void *a, const voi
         status = fit_operand(work, work->form.converts_b, problem->b, problem->op_b, &work->form.b,
                              &work->made_b, &b);
     if (!status)
-        tgi_dist_describe_feeds(work, a, b);
+        tgi_dist_describe_supplies(work, a, b);
     return status;
 }
 

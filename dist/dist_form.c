@@ -48,7 +48,7 @@ static int fit_layout(const tg_dist_grid *grid, const tg_dist_layout *operand, t
     const tgi_dist_axis *lines = is_a ? &rows : &cols, *k_axis = is_a ? &cols : &rows;
     *fitting = *operand;
     if (op == TG_OPERATION_NONE && tgi_dist_is_same_axis(lines, &d_axis) &&
-        (k_axis->part_count == 1 || k_axis->block >= TGI_DIST_BLOCK_MIN || k_axis->block >= k))
+        (k_axis->portion_count == 1 || k_axis->block >= TGI_DIST_BLOCK_MIN || k_axis->block >= k))
         return 0;
     /* Its lines lie as D's do, and the local matrix has no others before them. */
     *fitting = (tg_dist_layout){.struct_bytes = sizeof *fitting,
@@ -112,12 +112,12 @@ static void count_conversion(const tg_dist_grid *grid, const tg_dist_layout *fro
     tgi_dist_count_move(&from_side, &to_side, tg_get_type_bytes(from->type), 1, rank, counts);
 }
 
-void tgi_dist_count_panels(const tgi_dist_axis *lines, int line_part, const tgi_dist_axis *k_axis,
-                           int k_part, tg_type type, tg_dist_counts *counts)
+void tgi_dist_count_slabs(const tgi_dist_axis *lines, int line_portion, const tgi_dist_axis *k_axis,
+                          int k_portion, tg_type type, tg_dist_counts *counts)
 {
-    const int64_t line_bytes = tgi_dist_count_local(lines, line_part) * tg_get_type_bytes(type);
-    const int64_t steps = tgi_dist_count_local(k_axis, k_part);
-    counts->bytes_sent += line_bytes * steps * (k_axis->part_count - 1);
+    const int64_t line_bytes = tgi_dist_count_local(lines, line_portion) * tg_get_type_bytes(type);
+    const int64_t steps = tgi_dist_count_local(k_axis, k_portion);
+    counts->bytes_sent += line_bytes * steps * (k_axis->portion_count - 1);
     counts->bytes_received += line_bytes * (k_axis->count - steps);
 }
 
@@ -131,8 +131,8 @@ void tgi_dist_count_flat(const tg_dist_grid *grid, const tg_dist_problem *proble
         count_conversion(grid, problem->a, problem->op_a, &form->a, rank, counts);
     if (form->converts_b)
         count_conversion(grid, problem->b, problem->op_b, &form->b, rank, counts);
-    tgi_dist_count_panels(&a_rows, row, &a_k, col, form->a.type, counts);
-    tgi_dist_count_panels(&b_cols, col, &b_k, row, form->b.type, counts);
+    tgi_dist_count_slabs(&a_rows, row, &a_k, col, form->a.type, counts);
+    tgi_dist_count_slabs(&b_cols, col, &b_k, row, form->b.type, counts);
 }
 
 tg_status tg_dist_predict_counts(const tg_dist_grid *grid, const tg_dist_problem *problem,

@@ -11,7 +11,7 @@ enum { PIECES_MAX = 4, PIECE_LINES = 256 };
 
 /* op(A) or op(B) as it is gathered. */
 typedef struct gathered {
-    const tgi_dist_feed *feed;
+    const tgi_dist_supply *supply;
     int is_gathered; /* 0: its steps of k are all here */
     int64_t piece_count;
     int64_t place;             /* bytes from the beginning of each rank's buffer */
@@ -23,7 +23,7 @@ typedef struct gathered {
 /* Returns the line before which the first `count` pieces end. */
 static int64_t find_piece_end(const gathered *operand, int64_t count)
 {
-    const int64_t lines = operand->feed->line_count;
+    const int64_t lines = operand->supply->line_count;
     const int64_t end = (lines >> (operand->piece_count - count)) / PIECE_LINES * PIECE_LINES;
     if (count == 0)
         return 0;
@@ -33,40 +33,40 @@ static int64_t find_piece_end(const gathered *operand, int64_t count)
 /* Returns the bytes that an operand of the rank with the most lines needs. */
 static int64_t find_most_bytes(const gathered *operand, const tgi_dist_axis *lines)
 {
-    const tgi_dist_feed *feed = operand->feed;
+    const tgi_dist_supply *supply = operand->supply;
     int64_t most = 0;
-    for (int part = 0; part < lines->part_count; part++) {
-        const int64_t count = tgi_dist_count_local(lines, part);
+    for (int portion = 0; portion < lines->portion_count; portion++) {
+        const int64_t count = tgi_dist_count_local(lines, portion);
         most = count > most ? count : most;
     }
-    const int64_t element_bytes = tg_get_type_bytes(feed->type), k = feed->k_axis.count;
+    const int64_t element_bytes = tg_get_type_bytes(supply->type), k = supply->k_axis.count;
     if (!operand->is_gathered)
         return 0;
-    return feed->is_along_k ? most * tgi_dist_round_up(k * element_bytes)
-                            : k * tgi_dist_round_up(most * element_bytes);
+    return supply->is_along_k ? most * tgi_dist_round_up(k * element_bytes)
+                              : k * tgi_dist_round_up(most * element_bytes);
 }
 
 /* Describes an operand whose place in the buffers is known; the buffer's address is not yet. */
-static gathered describe_gathered(const tgi_dist_product *work, const tgi_dist_feed *feed,
+static gathered describe_gathered(const tgi_dist_product *work, const tgi_dist_supply *supply,
                                   int64_t place)
 {
     const tg_dist_grid *grid = work->grid;
-    const int64_t element_bytes = tg_get_type_bytes(feed->type), k = feed->k_axis.count;
-    const int is_a = feed == &work->a;
-    gathered made = {.feed = feed,
-                     .is_gathered = feed->k_axis.part_count > 1,
+    const int64_t element_bytes = tg_get_type_bytes(supply->type), k = supply->k_axis.count;
+    const int is_a = supply == &work->a;
+    gathered made = {.supply = supply,
+                     .is_gathered = supply->k_axis.portion_count > 1,
                      .piece_count = work->piece_count,
                      .place = place,
                      .first_rank = is_a ? grid->my_row * grid->col_count : grid->my_col,
                      .rank_step = is_a ? 1 : grid->col_count};
-    made.pitch = tgi_dist_round_up((feed->is_along_k ? k : feed->line_count) * element_bytes);
-    int64_t line_stride = feed->line_stride, k_stride = feed->k_stride;
+    made.pitch = tgi_dist_round_up((supply->is_along_k ? k : supply->line_count) * element_bytes);
+    int64_t line_stride = supply->line_stride, k_stride = supply->k_stride;
     if (made.is_gathered) {
-        line_stride = feed->is_along_k ? made.pitch / element_bytes : 1;
-        k_stride = feed->is_along_k ? 1 : made.pitch / element_bytes;
+        line_stride = supply->is_along_k ? made.pitch / element_bytes : 1;
+        k_stride = supply->is_along_k ? 1 : made.pitch / element_bytes;
     }
-    made.view = tg_make_matrix(feed->type, feed->data, is_a ? feed->line_count : k,
-                               is_a ? k : feed->line_count);
+    made.view = tg_make_matrix(supply->type, supply->data, is_a ? supply->line_count : k,
+                               is_a ? k : supply->line_count);
     made.view.row_stride = is_a ? line_stride : k_stride;
     made.view.col_stride = is_a ? k_stride : line_stride;
     return made;
@@ -76,18 +76,18 @@ static gathered describe_gathered(const tgi_dist_product *work, const tgi_dist_f
 static tgi_dist_piece cut_block(const gathered *operand, int64_t line, int64_t line_count,
                                 int64_t k, int64_t local)
 {
-    const tgi_dist_feed *feed = operand->feed;
-    const int64_t element_bytes = tg_get_type_bytes(feed->type);
-    const int64_t width = tgi_dist_find_rest(&feed->k_axis, k);
-    const int64_t from = line * feed->line_stride + local * feed->k_stride;
-    tgi_dist_piece piece = {.from = feed->data + from * element_bytes,
-                            .from_pitch = feed->line_stride * element_bytes,
+    const tgi_dist_supply *supply = operand->supply;
+    const int64_t element_bytes = tg_get_type_bytes(supply->type);
+    const int64_t width = tgi_dist_find_rest(&supply->k_axis, k);
+    const int64_t from = line * supply->line_stride + local * supply->k_stride;
+    tgi_dist_piece piece = {.from = supply->data + from * element_bytes,
+                            .from_pitch = supply->line_stride * element_bytes,
                             .to = operand->place + line * operand->pitch + k * element_bytes,
                             .to_pitch = operand->pitch,
                             .line_bytes = width * element_bytes,
                             .line_count = line_count};
-    if (!feed->is_along_k) {
-        piece.from_pitch = feed->k_stride * element_bytes;
+    if (!supply->is_along_k) {
+        piece.from_pitch = supply->k_stride * element_bytes;
         piece.to = operand->place + k * operand->pitch + line * element_bytes;
         piece.line_bytes = line_count * element_bytes;
         piece.line_count = width;
@@ -101,10 +101,10 @@ static void send_lines(tgi_dist_product *work, const gathered *operand, int rank
                        int64_t line_count)
 {
     tgi_dist_wire *wire = work->grid->wire;
-    const tgi_dist_axis *axis = &operand->feed->k_axis;
+    const tgi_dist_axis *axis = &operand->supply->k_axis;
     for (int64_t local = 0, k = 0, width; k < axis->count; k += width) {
         width = tgi_dist_find_rest(axis, k);
-        if (tgi_dist_find_part(axis, k) != operand->feed->part)
+        if (tgi_dist_find_portion(axis, k) != operand->supply->portion)
             continue;
         const tgi_dist_piece piece = cut_block(operand, line, line_count, k, local);
         if (rank == wire->rank)
@@ -118,37 +118,38 @@ static void send_lines(tgi_dist_product *work, const gathered *operand, int rank
 /* Puts piece `number` of my steps of k on its way to the other ranks that share my lines. */
 static void send_piece(tgi_dist_product *work, const gathered *operand, int64_t number)
 {
-    const tgi_dist_feed *feed = operand->feed;
+    const tgi_dist_supply *supply = operand->supply;
     const int64_t line = find_piece_end(operand, number);
     const int64_t line_count = find_piece_end(operand, number + 1) - line;
-    const int64_t steps = tgi_dist_count_local(&feed->k_axis, feed->part);
-    for (int i = 1; i < feed->k_axis.part_count; i++) {
-        const int part = (feed->part + i) % feed->k_axis.part_count;
-        const int rank = operand->first_rank + part * operand->rank_step;
+    const int64_t steps = tgi_dist_count_local(&supply->k_axis, supply->portion);
+    for (int i = 1; i < supply->k_axis.portion_count; i++) {
+        const int portion = (supply->portion + i) % supply->k_axis.portion_count;
+        const int rank = operand->first_rank + portion * operand->rank_step;
         send_lines(work, operand, rank, line, line_count);
         tgi_dist_post(work->grid->wire, rank);
-        work->counts.bytes_sent += line_count * steps * tg_get_type_bytes(feed->type);
+        work->counts.bytes_sent += line_count * steps * tg_get_type_bytes(supply->type);
     }
 }
 
 /* Makes the default stream wait for a piece of the other ranks that share my lines. */
 static void await_piece(tgi_dist_product *work, const gathered *operand, int64_t number)
 {
-    const tgi_dist_feed *feed = operand->feed;
+    const tgi_dist_supply *supply = operand->supply;
     const int64_t line_count =
         find_piece_end(operand, number + 1) - find_piece_end(operand, number);
-    const int64_t steps = tgi_dist_count_local(&feed->k_axis, feed->part);
-    for (int part = 0; part < feed->k_axis.part_count; part++)
-        if (part != feed->part)
-            tgi_dist_await(work->grid->wire, operand->first_rank + part * operand->rank_step, NULL);
+    const int64_t steps = tgi_dist_count_local(&supply->k_axis, supply->portion);
+    for (int portion = 0; portion < supply->k_axis.portion_count; portion++)
+        if (portion != supply->portion)
+            tgi_dist_await(work->grid->wire, operand->first_rank + portion * operand->rank_step,
+                           NULL);
     work->counts.bytes_received +=
-        line_count * (feed->k_axis.count - steps) * tg_get_type_bytes(feed->type);
+        line_count * (supply->k_axis.count - steps) * tg_get_type_bytes(supply->type);
 }
 
-/* A part of D: rows and columns from the first ones to the last, which are not included. */
-typedef struct part_of_d {
+/* A region of D: rows and columns from the first ones to the last, which are not included. */
+typedef struct d_region {
     int64_t row, row_end, col, col_end;
-} part_of_d;
+} d_region;
 
 static void *find_element(const tg_matrix *matrix, int64_t row, int64_t col)
 {
@@ -158,16 +159,16 @@ static void *find_element(const tg_matrix *matrix, int64_t row, int64_t col)
            (row * matrix->row_stride + col * matrix->col_stride) * tg_get_type_bytes(matrix->type);
 }
 
-/* Returns the problem of a part of D. */
-static tg_problem take_part(const tg_problem *whole, const part_of_d *part)
+/* Returns the problem of a region of D. */
+static tg_problem take_region(const tg_problem *whole, const d_region *region)
 {
     tg_problem problem = *whole;
-    problem.a.data = find_element(&whole->a, part->row, 0);
-    problem.b.data = find_element(&whole->b, 0, part->col);
-    problem.c.data = find_element(&whole->c, part->row, part->col);
-    problem.d.data = find_element(&whole->d, part->row, part->col);
-    problem.a.row_count = problem.c.row_count = problem.d.row_count = part->row_end - part->row;
-    problem.b.col_count = problem.c.col_count = problem.d.col_count = part->col_end - part->col;
+    problem.a.data = find_element(&whole->a, region->row, 0);
+    problem.b.data = find_element(&whole->b, 0, region->col);
+    problem.c.data = find_element(&whole->c, region->row, region->col);
+    problem.d.data = find_element(&whole->d, region->row, region->col);
+    problem.a.row_count = problem.c.row_count = problem.d.row_count = region->row_end - region->row;
+    problem.b.col_count = problem.c.col_count = problem.d.col_count = region->col_end - region->col;
     return problem;
 }
 
@@ -178,10 +179,10 @@ static tg_status multiply_pieces(const tgi_dist_product *work, const tg_problem 
 {
     const int64_t row = find_piece_end(a, number), row_end = find_piece_end(a, number + 1);
     const int64_t col = find_piece_end(b, number), col_end = find_piece_end(b, number + 1);
-    const part_of_d parts[] = {{row, row_end, 0, col_end}, {0, row, col, col_end}};
+    const d_region regions[] = {{row, row_end, 0, col_end}, {0, row, col, col_end}};
     tg_status status = TG_STATUS_OK;
     for (int i = 0; i < 2 && !status; i++) {
-        const tg_problem problem = take_part(whole, &parts[i]);
+        const tg_problem problem = take_region(whole, &regions[i]);
         if (problem.d.row_count == 0 || problem.d.col_count == 0)
             continue;
         status = seconds
@@ -204,10 +205,10 @@ static tg_problem describe_whole(const tgi_dist_product *work, const gathered *a
 /* Adds up the bytes that come with the first `count` pieces. */
 static int64_t count_bytes(const gathered *operand, int64_t count)
 {
-    const tgi_dist_axis *k = &operand->feed->k_axis;
-    const int64_t steps = k->count - tgi_dist_count_local(k, operand->feed->part);
+    const tgi_dist_axis *k = &operand->supply->k_axis;
+    const int64_t steps = k->count - tgi_dist_count_local(k, operand->supply->portion);
     return operand->is_gathered
-               ? find_piece_end(operand, count) * steps * tg_get_type_bytes(operand->feed->type)
+               ? find_piece_end(operand, count) * steps * tg_get_type_bytes(operand->supply->type)
                : 0;
 }
 
@@ -267,7 +268,7 @@ tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d)
                 send_piece(work, operands[i], number);
         for (int i = 0; i < 2; i++)
             if (operands[i]->is_gathered && number == 0) /* all lines of my own steps at once */
-                send_lines(work, operands[i], grid->rank, 0, operands[i]->feed->line_count);
+                send_lines(work, operands[i], grid->rank, 0, operands[i]->supply->line_count);
         for (int i = 0; i < 2; i++)
             if (operands[i]->is_gathered)
                 await_piece(work, operands[i], number);

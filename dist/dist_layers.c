@@ -1,5 +1,5 @@
-/* Products in layers (2.5D, Solomonik and Demmel 2011): each layer of ranks multiplies a part of
- * the steps of k by SUMMA on a smaller grid, so that panels go to fewer ranks, and what the layers
+/* Products in layers (2.5D, Solomonik and Demmel 2011): each layer of ranks multiplies a portion of
+ * the steps of k by SUMMA on a smaller grid, so that slabs go to fewer ranks, and what the layers
  * have formed is added. A and B are first copied to the layers. */
 #include <stdlib.h>
 
@@ -68,8 +68,8 @@ static void count_all(const tg_dist_grid *grid, const tg_dist_problem *problem,
     const tgi_dist_axis b_k = {steps, layers->step_count / rows, rows, 0, 0};
     tgi_dist_count_move(&a_from, &a, tg_get_type_bytes(problem->a->type), 1, rank, counts);
     tgi_dist_count_move(&b_from, &b, tg_get_type_bytes(problem->b->type), 1, rank, counts);
-    tgi_dist_count_panels(&sides.a.rows, row, &a_k, col, problem->a->type, counts);
-    tgi_dist_count_panels(&sides.b.cols, col, &b_k, row, problem->b->type, counts);
+    tgi_dist_count_slabs(&sides.a.rows, row, &a_k, col, problem->a->type, counts);
+    tgi_dist_count_slabs(&sides.b.cols, col, &b_k, row, problem->b->type, counts);
     tgi_dist_count_move(&sides.sums, &d, tg_get_type_bytes(find_sum_type(problem)), layers->count,
                         rank, counts);
 }
@@ -93,10 +93,10 @@ static double find_need(const tg_dist_grid *grid, const tg_dist_problem *problem
     const tgi_dist_axis rows = tgi_dist_rows(problem->d, grid);
     const tgi_dist_axis cols = tgi_dist_cols(problem->d, grid);
     double most_rows = 0, most_cols = 0;
-    for (int i = 0; i < rows.part_count; i++)
+    for (int i = 0; i < rows.portion_count; i++)
         if ((double)tgi_dist_count_local(&rows, i) > most_rows)
             most_rows = (double)tgi_dist_count_local(&rows, i);
-    for (int i = 0; i < cols.part_count; i++)
+    for (int i = 0; i < cols.portion_count; i++)
         if ((double)tgi_dist_count_local(&cols, i) > most_cols)
             most_cols = (double)tgi_dist_count_local(&cols, i);
     const double sums = (2 * m * n + (1 + layers->count) * most_rows * most_cols) * sum_bytes;
@@ -104,7 +104,7 @@ static double find_need(const tg_dist_grid *grid, const tg_dist_problem *problem
 }
 
 /* Sets the steps of a layer: a multiple of rows and columns. Returns 0 if a layer has none, or if a
- * panel would be short. */
+ * slab would be short. */
 static int cut_steps(tgi_dist_layers *layers, int64_t k)
 {
     const int64_t rows = layers->row_count, cols = layers->col_count;
@@ -145,12 +145,12 @@ void tgi_dist_choose_layers(const tg_dist_grid *grid, const tg_dist_problem *pro
 }
 
 /* Memory of a rank. */
-typedef struct layer_parts {
+typedef struct layer_buffers {
     void *a, *b, *sums, *d;
-} layer_parts;
+} layer_buffers;
 
-static tg_status allocate_parts(const tgi_dist_product *work, const layer_sides *sides,
-                                layer_parts *parts)
+static tg_status allocate_buffers(const tgi_dist_product *work, const layer_sides *sides,
+                                  layer_buffers *buffers)
 {
     const tg_dist_problem *problem = work->problem;
     const int rank = work->grid->rank;
@@ -159,7 +159,7 @@ static tg_status allocate_parts(const tgi_dist_product *work, const layer_sides 
         tgi_dist_count_side(&sides->a, rank) * tg_get_type_bytes(problem->a->type),
         tgi_dist_count_side(&sides->b, rank) * tg_get_type_bytes(problem->b->type),
         tgi_dist_count_side(&sides->sums, rank) * sum_bytes, work->rows * work->cols * sum_bytes};
-    void **memory[] = {&parts->a, &parts->b, &parts->sums, &parts->d};
+    void **memory[] = {&buffers->a, &buffers->b, &buffers->sums, &buffers->d};
     for (int i = 0; i < 4; i++) {
         *memory[i] = calloc((size_t)bytes[i] + 1, 1);
         if (!*memory[i])
@@ -172,7 +172,7 @@ static tg_status allocate_parts(const tgi_dist_product *work, const layer_sides 
 }
 
 /* Multiplies the steps of my layer on its own grid. */
-static tg_status multiply_layer(tgi_dist_product *work, const layer_parts *parts)
+static tg_status multiply_layer(tgi_dist_product *work, const layer_buffers *buffers)
 {
     const tg_dist_problem *problem = work->problem;
     const tgi_dist_form *form = &work->form;
@@ -183,7 +183,7 @@ static tg_status multiply_layer(tgi_dist_product *work, const layer_parts *parts
     const int64_t steps = rest < layers->step_count ? rest : layers->step_count;
     const int64_t row_block = divide_up(form->m, rows), col_block = divide_up(form->n, cols);
     tg_dist_layout a, b, d;
-    tg_dist_problem part;
+    tg_dist_problem portion;
     tg_dist_counts counts = {.struct_bytes = sizeof counts};
     tg_dist_init_layout(&a, sizeof a, problem->a->type, form->m, steps, row_block,
                         layers->step_count / cols);
@@ -191,8 +191,8 @@ static tg_status multiply_layer(tgi_dist_product *work, const layer_parts *parts
                         col_block);
     tg_dist_init_layout(&d, sizeof d, find_sum_type(problem), form->m, form->n, row_block,
                         col_block);
-    tg_dist_init_problem(&part, sizeof part, &a, &b, &d);
-    part.alpha = problem->alpha;
+    tg_dist_init_problem(&portion, sizeof portion, &a, &b, &d);
+    portion.alpha = problem->alpha;
     MPI_Comm comm;
     tg_dist_grid *grid = NULL;
     tg_status status =
@@ -201,8 +201,8 @@ static tg_status multiply_layer(tgi_dist_product *work, const layer_parts *parts
         return status;
     status = tg_dist_create_grid(comm, rows, cols, &grid);
     if (!status)
-        status = tg_dist_multiply(grid, work->context, &part, parts->a, parts->b, NULL, parts->sums,
-                                  &counts);
+        status = tg_dist_multiply(grid, work->context, &portion, buffers->a, buffers->b, NULL,
+                                  buffers->sums, &counts);
     tg_dist_destroy_grid(grid);
     MPI_Comm_free(&comm);
     work->counts.bytes_sent += counts.bytes_sent;
@@ -222,24 +222,24 @@ tg_status tgi_dist_run_layers(tgi_dist_product *work, const void *a, const void 
     tgi_dist_side d_to = tgi_dist_describe_side(problem->d, grid, 0);
     d_to.row_stride = 1;
     d_to.col_stride = work->rows > 0 ? work->rows : 1;
-    layer_parts parts = {NULL, NULL, NULL, NULL};
-    tg_status status = tgi_dist_agree(grid, allocate_parts(work, &sides, &parts));
+    layer_buffers buffers = {NULL, NULL, NULL, NULL};
+    tg_status status = tgi_dist_agree(grid, allocate_buffers(work, &sides, &buffers));
     if (!status)
         status =
-            tgi_dist_move(grid, problem->a->type, 0, &a_from, a, &a_to, parts.a, &work->counts);
+            tgi_dist_move(grid, problem->a->type, 0, &a_from, a, &a_to, buffers.a, &work->counts);
     if (!status)
         status =
-            tgi_dist_move(grid, problem->b->type, 0, &b_from, b, &b_to, parts.b, &work->counts);
+            tgi_dist_move(grid, problem->b->type, 0, &b_from, b, &b_to, buffers.b, &work->counts);
     if (!status)
-        status = tgi_dist_agree(grid, multiply_layer(work, &parts));
+        status = tgi_dist_agree(grid, multiply_layer(work, &buffers));
     if (!status)
-        status = tgi_dist_move(grid, find_sum_type(problem), 1, &sides.sums, parts.sums, &d_to,
-                               parts.d, &work->counts);
+        status = tgi_dist_move(grid, find_sum_type(problem), 1, &sides.sums, buffers.sums, &d_to,
+                               buffers.d, &work->counts);
     if (!status)
-        tgi_dist_round_sums(work, parts.d, c, d);
-    free(parts.a);
-    free(parts.b);
-    free(parts.sums);
-    free(parts.d);
+        tgi_dist_round_sums(work, buffers.d, c, d);
+    free(buffers.a);
+    free(buffers.b);
+    free(buffers.sums);
+    free(buffers.d);
     return status;
 }

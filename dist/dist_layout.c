@@ -1,11 +1,11 @@
 #include "dist.h"
 
 /* Leaves out the blocks before the start. */
-static tgi_dist_axis make_axis(int64_t count, int64_t block, int part_count, int source,
+static tgi_dist_axis make_axis(int64_t count, int64_t block, int portion_count, int source,
                                int64_t start)
 {
-    return (tgi_dist_axis){count, block, part_count, (int)((start / block + source) % part_count),
-                           start % block};
+    return (tgi_dist_axis){count, block, portion_count,
+                           (int)((start / block + source) % portion_count), start % block};
 }
 
 tgi_dist_axis tgi_dist_rows(const tg_dist_layout *layout, const tg_dist_grid *grid)
@@ -21,17 +21,17 @@ tgi_dist_axis tgi_dist_cols(const tg_dist_layout *layout, const tg_dist_grid *gr
 }
 
 /* A block may be as long as INT64_MAX, and an index and a start are below 2^49. */
-int tgi_dist_find_part(const tgi_dist_axis *axis, int64_t i)
+int tgi_dist_find_portion(const tgi_dist_axis *axis, int64_t i)
 {
-    return (int)(((i + axis->start) / axis->block + axis->source) % axis->part_count);
+    return (int)(((i + axis->start) / axis->block + axis->source) % axis->portion_count);
 }
 
 int64_t tgi_dist_find_local(const tgi_dist_axis *axis, int64_t i)
 {
     const int64_t place = i + axis->start;
     const int64_t local =
-        place / axis->block / axis->part_count * axis->block + place % axis->block;
-    return tgi_dist_find_part(axis, i) == axis->source ? local - axis->start : local;
+        place / axis->block / axis->portion_count * axis->block + place % axis->block;
+    return tgi_dist_find_portion(axis, i) == axis->source ? local - axis->start : local;
 }
 
 int64_t tgi_dist_find_rest(const tgi_dist_axis *axis, int64_t i)
@@ -40,21 +40,21 @@ int64_t tgi_dist_find_rest(const tgi_dist_axis *axis, int64_t i)
     return rest < axis->count - i ? rest : axis->count - i;
 }
 
-int64_t tgi_dist_count_local(const tgi_dist_axis *axis, int part)
+int64_t tgi_dist_count_local(const tgi_dist_axis *axis, int portion)
 {
-    const int place = (part - axis->source + axis->part_count) % axis->part_count;
+    const int place = (portion - axis->source + axis->portion_count) % axis->portion_count;
     const int64_t end = axis->count + axis->start;
     const int64_t whole = end / axis->block; /* blocks */
-    const int64_t rest = whole % axis->part_count;
-    const int64_t blocks = whole / axis->part_count + (place < rest);
+    const int64_t rest = whole % axis->portion_count;
+    const int64_t blocks = whole / axis->portion_count + (place < rest);
     return blocks * axis->block + (place == rest ? end % axis->block : 0) -
            (place == 0 ? axis->start : 0);
 }
 
 int tgi_dist_is_same_axis(const tgi_dist_axis *x, const tgi_dist_axis *y)
 {
-    return x->count == y->count && x->part_count == y->part_count &&
-           (x->part_count == 1 ||
+    return x->count == y->count && x->portion_count == y->portion_count &&
+           (x->portion_count == 1 ||
             (x->block == y->block && x->source == y->source && x->start == y->start));
 }
 
@@ -73,15 +73,15 @@ static int64_t count_cols_before(const tg_dist_layout *layout, const tg_dist_gri
     return tgi_dist_count_local(&axis, grid->my_col);
 }
 
-int64_t tgi_dist_list_shared(const tgi_dist_axis *x, int x_part, const tgi_dist_axis *y, int y_part,
-                             int64_t *places)
+int64_t tgi_dist_list_shared(const tgi_dist_axis *x, int x_portion, const tgi_dist_axis *y,
+                             int y_portion, int64_t *places)
 {
     int64_t count = 0, end;
     for (int64_t i = 0; i < x->count; i = end) {
-        /* The next index at which a part may change. */
+        /* The next index at which a portion may change. */
         const int64_t x_rest = tgi_dist_find_rest(x, i), y_rest = tgi_dist_find_rest(y, i);
         end = i + (x_rest < y_rest ? x_rest : y_rest);
-        if (tgi_dist_find_part(x, i) != x_part || tgi_dist_find_part(y, i) != y_part)
+        if (tgi_dist_find_portion(x, i) != x_portion || tgi_dist_find_portion(y, i) != y_portion)
             continue;
         const int64_t first = tgi_dist_find_local(x, i);
         for (int64_t j = 0; places && j < end - i; j++)
@@ -120,8 +120,8 @@ static int64_t find_leading_dimension(const tg_dist_layout *layout, const tg_dis
     return least > 1 ? least : 1;
 }
 
-/* Bounds the elements of the matrix and those that its local part spans, so that no number of bytes
- * of them, of sums or of buffers overflows. */
+/* Bounds the elements of the matrix and those that its local portion spans, so that no number of
+ * bytes of them, of sums or of buffers overflows. */
 static tg_status check_size(const tg_dist_layout *layout, const char *name,
                             const tg_dist_grid *grid)
 {

@@ -2,7 +2,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "dist_wire_parts.h"
+#include "dist_wire_links.h"
 
 static tgi_dist_link *find_link(const tgi_dist_wire *wire, int rank)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist_wire_parts.h"
+#include "dist_wire_links.h"
 
 static int prepare_end(const tgi_dist_wire *wire, tgi_link_end *end)
 {

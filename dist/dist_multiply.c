@@ -47,14 +47,14 @@ static tg_status check_arguments(tgi_dist_product *work, const void *const point
     return TG_STATUS_OK;
 }
 
-/* Describes this rank's part of a product that has passed the checks. */
+/* Describes this rank's portion of a product that has passed the checks. */
 static tg_status prepare(tgi_dist_product *work, const void *a, const void *b)
 {
     const tgi_dist_axis rows = tgi_dist_rows(work->problem->d, work->grid);
     const tgi_dist_axis cols = tgi_dist_cols(work->problem->d, work->grid);
     work->rows = tgi_dist_count_local(&rows, work->grid->my_row);
     work->cols = tgi_dist_count_local(&cols, work->grid->my_col);
-    tgi_dist_describe_feeds(work, a, b);
+    tgi_dist_describe_supplies(work, a, b);
     if (!tgi_dist_is_on_gpu(work) || work->problem->alpha == 0 || work->form.k == 0)
         return TG_STATUS_OK;
     return tgi_dist_choose_pieces(work);

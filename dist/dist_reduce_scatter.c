@@ -80,22 +80,22 @@ static tg_status run_chunk(tgi_tensor_work *work, const scatter_places *places, 
     const int64_t row = find_chunk(work->shapes[of].rows, chunk);
     const int64_t row_count = find_chunk(work->shapes[of].rows, chunk + 1) - row;
     const int64_t first = work->shapes[of].first + row, bytes = row_count * places->line_bytes;
-    tg_problem part = tgi_tensor_take_rows(
+    tg_problem portion = tgi_tensor_take_rows(
         &work->problem, tgi_tensor_find_row(&work->problem.a, first), row, row_count);
     if (of != me)
-        aim(work, places, places->leaving, first, &part.d);
-    part.c = part.d;
+        aim(work, places, places->leaving, first, &portion.d);
+    portion.c = portion.d;
     if (step > 0) {
         tgi_dist_await(work->grid->wire, (me + count - 1) % count, work->stream);
-        aim(work, places, places->arrived, first, &part.c);
-        part.beta = 1;
+        aim(work, places, places->arrived, first, &portion.c);
+        portion.beta = 1;
         work->counts.bytes_received += bytes;
     }
     const tg_status status =
-        work->grid->wire->status ? TG_STATUS_OK : tgi_tensor_multiply(work, &part);
+        work->grid->wire->status ? TG_STATUS_OK : tgi_tensor_multiply(work, &portion);
     if (of == me)
         return status;
-    const tgi_dist_piece piece = {.from = part.d.data,
+    const tgi_dist_piece piece = {.from = portion.d.data,
                                   .from_pitch = places->line_bytes,
                                   .to = places->arrived + first * places->line_bytes,
                                   .to_pitch = places->line_bytes,
@@ -118,7 +118,7 @@ static tg_status predict_chunks(const tgi_tensor_work *work, int64_t row_count, 
     return status;
 }
 
-/* Sets *is_whole to 1 if one product of all rows, whose parts are added when they have come, is
+/* Sets *is_whole to 1 if one product of all rows, whose portions are added when they have come, is
  * faster than one of each rank's rows, which adds them itself. The ranks are taken to be alike. */
 static tg_status choose_scatter(const tgi_tensor_work *work, int64_t *is_whole)
 {

@@ -1,6 +1,6 @@
 /* Parcels that go by way of pinned memory and MPI. Two slots of a link are in use at once: one is
  * copied while the other is sent. */
-#include "dist_wire_parts.h"
+#include "dist_wire_links.h"
 
 /* Hands MPI what has been copied, in order. */
 static void send_copied(tgi_dist_wire *wire, tgi_dist_link *link)

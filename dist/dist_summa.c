@@ -3,26 +3,26 @@
 #include "dist.h"
 
 enum {
-    STEP_MAX = 512,   /* steps of k of a panel */
+    STEP_MAX = 512,   /* steps of k of a slab */
     STRIPE_COLS = 512 /* columns of D between two looks at MPI */
 };
 
-/* Returns the end of the panel that starts at step k. All steps of a panel have one owner of op(A)
+/* Returns the end of the slab that starts at step k. All steps of a slab have one owner of op(A)
  * in each row of the grid and one of op(B) in each column. */
-static int64_t find_panel_end(const tgi_dist_product *work, int64_t k)
+static int64_t find_slab_end(const tgi_dist_product *work, int64_t k)
 {
     int64_t width = work->form.k - k;
     const tgi_dist_axis *axes[2] = {&work->a.k_axis, &work->b.k_axis};
     for (int i = 0; i < 2; i++) {
         const int64_t rest = tgi_dist_find_rest(axes[i], k);
-        if (axes[i]->part_count > 1 && rest < width)
+        if (axes[i]->portion_count > 1 && rest < width)
             width = rest;
     }
     return k + (width < STEP_MAX ? width : STEP_MAX);
 }
 
-/* Multiplies one panel: D = alpha A B + beta C, by stripes, between which MPI goes on. */
-static tg_status multiply_panel(tgi_dist_product *work, const tg_problem *whole)
+/* Multiplies one slab: D = alpha A B + beta C, by stripes, between which MPI goes on. */
+static tg_status multiply_slab(tgi_dist_product *work, const tg_problem *whole)
 {
     tg_status status = TG_STATUS_OK;
     for (int64_t col = 0; col < work->cols && !status; col += STRIPE_COLS) {
@@ -51,65 +51,65 @@ static tg_matrix view_sums(const tgi_dist_product *work)
     return view;
 }
 
-/* Multiplies all panels in turn. *failed keeps the first failure of a product. The ranks go on with
+/* Multiplies all slabs in turn. *failed keeps the first failure of a product. The ranks go on with
  * their messages after one, so that none waits for a rank that has stopped. */
-static tg_status multiply_panels(tgi_dist_product *work, const void *c, void *d, tg_status *failed)
+static tg_status multiply_slabs(tgi_dist_product *work, const void *c, void *d, tg_status *failed)
 {
     tg_matrix target = work->sums ? view_sums(work) : tgi_dist_view_d(work, d),
               addend = tgi_dist_view_d(work, c);
     double beta = work->sums ? 0 : work->problem->beta;
     int64_t number = 0, end;
     tg_status status = TG_STATUS_OK;
-    for (int64_t k = 0, next = find_panel_end(work, 0); k < work->form.k && !status; k = end) {
+    for (int64_t k = 0, next = find_slab_end(work, 0); k < work->form.k && !status; k = end) {
         const int64_t width = next - k;
         end = next;
         if (k == 0)
-            status = tgi_dist_start_panel(&work->a, 0, 0, width, &work->counts);
+            status = tgi_dist_start_slab(&work->a, 0, 0, width, &work->counts);
         if (k == 0 && !status)
-            status = tgi_dist_start_panel(&work->b, 0, 0, width, &work->counts);
+            status = tgi_dist_start_slab(&work->b, 0, 0, width, &work->counts);
         if (end < work->form.k) {
-            next = find_panel_end(work, end);
+            next = find_slab_end(work, end);
             if (!status)
-                status = tgi_dist_start_panel(&work->a, number + 1, end, next - end, &work->counts);
+                status = tgi_dist_start_slab(&work->a, number + 1, end, next - end, &work->counts);
             if (!status)
-                status = tgi_dist_start_panel(&work->b, number + 1, end, next - end, &work->counts);
+                status = tgi_dist_start_slab(&work->b, number + 1, end, next - end, &work->counts);
         }
         const void *a, *b;
-        tg_problem panel =
+        tg_problem slab =
             tg_make_problem(tg_make_matrix(work->a.type, NULL, work->rows, width),
                             tg_make_matrix(work->b.type, NULL, width, work->cols), target);
         if (!status)
-            status = tgi_dist_await_panel(&work->a, number, k, width, &a, &panel.a.row_stride,
-                                          &panel.a.col_stride);
+            status = tgi_dist_await_slab(&work->a, number, k, width, &a, &slab.a.row_stride,
+                                         &slab.a.col_stride);
         if (!status)
-            status = tgi_dist_await_panel(&work->b, number, k, width, &b, &panel.b.col_stride,
-                                          &panel.b.row_stride);
+            status = tgi_dist_await_slab(&work->b, number, k, width, &b, &slab.b.col_stride,
+                                         &slab.b.row_stride);
         if (status)
             break;
-        panel.a.data = (void *)a;
-        panel.b.data = (void *)b;
-        panel.alpha = work->problem->alpha;
-        panel.beta = number == 0 ? beta : 1;
-        panel.c = number == 0 && !work->sums ? addend : target;
+        slab.a.data = (void *)a;
+        slab.b.data = (void *)b;
+        slab.alpha = work->problem->alpha;
+        slab.beta = number == 0 ? beta : 1;
+        slab.c = number == 0 && !work->sums ? addend : target;
         if (!*failed && work->rows)
-            *failed = multiply_panel(work, &panel);
+            *failed = multiply_slab(work, &slab);
         number++;
     }
-    tgi_dist_feed *feeds[2] = {&work->a, &work->b};
+    tgi_dist_supply *supplies[2] = {&work->a, &work->b};
     for (int i = 0; i < 4 && !status; i++)
         status =
-            tgi_dist_check_mpi(MPI_Waitall(feeds[i / 2]->request_counts[i % 2],
-                                           feeds[i / 2]->requests[i % 2], MPI_STATUSES_IGNORE));
+            tgi_dist_check_mpi(MPI_Waitall(supplies[i / 2]->request_counts[i % 2],
+                                           supplies[i / 2]->requests[i % 2], MPI_STATUSES_IGNORE));
     return status;
 }
 
-/* Opens both feeds and allocates the sums of a narrow D. */
-static tg_status prepare_panels(tgi_dist_product *work)
+/* Opens both supplies and allocates the sums of a narrow D. */
+static tg_status prepare_slabs(tgi_dist_product *work)
 {
     const int64_t count = work->rows * work->cols;
-    tg_status status = tgi_dist_open_feed(&work->a, STEP_MAX);
+    tg_status status = tgi_dist_open_supply(&work->a, STEP_MAX);
     if (!status)
-        status = tgi_dist_open_feed(&work->b, STEP_MAX);
+        status = tgi_dist_open_supply(&work->b, STEP_MAX);
     if (status || tg_get_type_bytes(work->problem->d->type) >= 4)
         return status;
     work->sums = malloc((size_t)count * sizeof(float) + 1);
@@ -123,15 +123,15 @@ static tg_status prepare_panels(tgi_dist_product *work)
 tg_status tgi_dist_run_summa(tgi_dist_product *work, const void *c, void *d)
 {
     tg_status failed = TG_STATUS_OK;
-    tg_status status = tgi_dist_agree(work->grid, prepare_panels(work));
+    tg_status status = tgi_dist_agree(work->grid, prepare_slabs(work));
     if (!status)
-        status = multiply_panels(work, c, d, &failed);
+        status = multiply_slabs(work, c, d, &failed);
     if (!status)
         status = tgi_dist_agree(work->grid, failed);
     if (!status && work->sums)
         tgi_dist_round_sums(work, work->sums, c, d);
-    tgi_dist_close_feed(&work->a);
-    tgi_dist_close_feed(&work->b);
+    tgi_dist_close_supply(&work->a);
+    tgi_dist_close_supply(&work->b);
     free(work->sums);
     return status;
 }

@@ -90,7 +90,7 @@ static tgi_span find_span(const tg_matrix *matrix)
     return tgi_overlap_measure(2, counts, strides, tg_get_type_bytes(matrix->type));
 }
 
-/* Returns OVERLAP if D shares memory with A or B: parts of D are written before all of them is
+/* Returns OVERLAP if D shares memory with A or B: portions of D are written before all of them is
  * read. */
 static tg_status check_overlap(const tg_problem *problem)
 {
@@ -165,19 +165,19 @@ static tg_status exchange_shapes(tgi_tensor_work *work, tgi_tensor_shape mine,
 tg_problem tgi_tensor_take_rows(const tg_problem *whole, const void *a, int64_t row,
                                 int64_t row_count)
 {
-    tg_problem part = *whole;
+    tg_problem portion = *whole;
     const int64_t bytes = tg_get_type_bytes(whole->d.type);
-    part.a.data = (void *)(uintptr_t)a;
-    part.a.row_count = part.c.row_count = part.d.row_count = row_count;
-    if (part.d.data)
-        part.d.data = (char *)part.d.data + row * part.d.row_stride * bytes;
-    if (part.c.data)
-        part.c.data = (char *)part.c.data + row * part.c.row_stride * bytes;
-    if (part.bias == TG_BIAS_ROW && part.bias_data)
-        part.bias_data = (const char *)part.bias_data + row * bytes;
-    if (part.a_scale == TG_SCALE_VECTOR && part.a_scale_data)
-        part.a_scale_data += row;
-    return part;
+    portion.a.data = (void *)(uintptr_t)a;
+    portion.a.row_count = portion.c.row_count = portion.d.row_count = row_count;
+    if (portion.d.data)
+        portion.d.data = (char *)portion.d.data + row * portion.d.row_stride * bytes;
+    if (portion.c.data)
+        portion.c.data = (char *)portion.c.data + row * portion.c.row_stride * bytes;
+    if (portion.bias == TG_BIAS_ROW && portion.bias_data)
+        portion.bias_data = (const char *)portion.bias_data + row * bytes;
+    if (portion.a_scale == TG_SCALE_VECTOR && portion.a_scale_data)
+        portion.a_scale_data += row;
+    return portion;
 }
 
 const void *tgi_tensor_find_row(const tg_matrix *matrix, int64_t row)
@@ -187,9 +187,9 @@ const void *tgi_tensor_find_row(const tg_matrix *matrix, int64_t row)
 
 tg_status tgi_tensor_predict(const tgi_tensor_work *work, int64_t row_count, double *seconds)
 {
-    const tg_problem part =
+    const tg_problem portion =
         tgi_tensor_take_rows(&work->problem, work->problem.a.data, 0, row_count);
-    return tgi_dist_predict(work->grid, work->context, &part, seconds);
+    return tgi_dist_predict(work->grid, work->context, &portion, seconds);
 }
 
 tg_status tgi_tensor_multiply(const tgi_tensor_work *work, const tg_problem *problem)

@@ -1,7 +1,7 @@
 /* A wire joins the GPUs of a grid's ranks. Each rank has a buffer in its GPU's memory. Ranks of its
  * host write to it by copies that take no multiprocessor. Words at its beginning count what has
  * come. Streams wait for the words, so that no processor takes part. What ranks of other hosts send
- * comes over links (dist_wire_parts.h). */
+ * comes over links (dist_wire_links.h). */
 #ifndef TGI_DIST_WIRE_H
 #define TGI_DIST_WIRE_H
 

@@ -1,7 +1,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "dist_wire_parts.h"
+#include "dist_wire_links.h"
 
 int64_t tgi_dist_find_buffer_start(const tg_dist_grid *grid)
 {

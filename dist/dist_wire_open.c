@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist_wire_parts.h"
+#include "dist_wire_links.h"
 
 enum { ROUND_BYTES = 2 << 20 }; /* of the bytes of a buffer */
 

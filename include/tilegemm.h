@@ -216,7 +216,7 @@ typedef struct tg_context_options {
                            TILEGEMM_THREADS, else OMP_NUM_THREADS, else the processors that the
                            affinity mask and the CPU quota of the control groups leave) */
     int64_t workspace_limit_bytes; /* limit of the workspace on a GPU for slices of FP32 operands
-                           and for split-K parts of batch-invariant products. D is computed in
+                           and for splits of batch-invariant products. D is computed in
                            panels that stay within it, unless panels of 256 rows need more
                            (default: a sixteenth of the GPU's memory, at least 256 MiB). It also
                            limits the GPU memory that tg_multiply uses for panels of operands in

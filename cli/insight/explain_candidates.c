@@ -92,17 +92,17 @@ static int compare_candidates(const void *left, const void *right)
     return strcmp(a->kernel, b->kernel);
 }
 
-/* Prints blocks, split-K parts, occupancy, requested bytes, and the share of useful operations. */
+/* Prints blocks, splits, occupancy, requested bytes, and the share of useful operations. */
 static void print_counts(const tg_candidate *candidate, double flops)
 {
     char occupancy[COUNT_TEXT_BYTES] = "-";
     if (candidate->block_count == 0) {
-        printf(" %10s %5s %9s %9s %7s", "-", "-", "-", "-", "-");
+        printf(" %10s %6s %9s %9s %7s", "-", "-", "-", "-", "-");
         return;
     }
     if (candidate->occupancy > 0.0)
         snprintf(occupancy, sizeof occupancy, "%.0f%%", 100.0 * candidate->occupancy);
-    printf(" %10lld %5lld %9s %9.4g %6.2fx", (long long)candidate->block_count,
+    printf(" %10lld %6lld %9s %9.4g %6.2fx", (long long)candidate->block_count,
            (long long)candidate->k_part_count, occupancy, candidate->global_read_bytes * 1e-6,
            candidate->issued_flops / flops);
 }
@@ -122,7 +122,7 @@ static void print_list(const char *shape, candidate_list *list)
                list->peak_flop_per_s * 1e-9);
     const int has_counts = list->device.sm_count > 0 || strcmp(list->device.device, "sim") == 0;
     printf("\n%-39s %10s %9s%s  %s\n", "kernel", "predicted", "GFLOP/s",
-           has_counts ? "     blocks parts occupancy   read MB  issued" : "", "why");
+           has_counts ? "     blocks splits occupancy   read MB  issued" : "", "why");
     qsort(list->candidates, (size_t)list->count, sizeof *list->candidates, compare_candidates);
     for (int i = 0; i < list->count; i++) {
         const tg_candidate *candidate = &list->candidates[i];

@@ -65,7 +65,7 @@ const listRows = (predicted, measured) => [
         point.name + (point.isChosen ? ' (chosen)' : ''), 'predicted', point.intensity,
         point.rate === null ? '-' : point.rate / 1e9, point.sharedBytes, point.threads,
         formatShare(point.occupancy), (point.refusal || point.verdict || point.bound) +
-            (point.partCount > 1 ? `; k in ${point.partCount} parts, whose partial tiles are ` +
+            (point.splitCount > 1 ? `; k in ${point.splitCount} splits, whose partial tiles are ` +
                 'read again' : '')]),
     ...measured.map(point => [
         point.name, `measured: ${point.origin}`, point.intensity, point.rate / 1e9, '-', '-', '-',
@@ -81,11 +81,11 @@ function sayVerdict(point, unit) {
         ? `below the ridge of ${formatCount(unit.ridge)}: DRAM alone cannot feed the ` +
           `${unit.title}, so what threads ask for must come from caches as well`
         : `not below the ridge of ${formatCount(unit.ridge)}: DRAM can feed the ${unit.title}`);
-    const parts = point.partCount > 1 ? ` k is cut into ${point.partCount} parts; partial tiles ` +
-        'that are read again to be added count as bytes.' : '';
+    const splits = point.splitCount > 1 ? ` k is cut into ${point.splitCount} splits; partial ` +
+        'tiles that are read again to be added count as bytes.' : '';
     return [isLow ? 'left of the ridge' : 'right of the ridge', `${place}. ` + (point.limiter
         ? `By the model, ${LIMITERS[point.limiter]} takes longest.`
-        : `${point.verdict}.`) + parts];
+        : `${point.verdict}.`) + splits];
 }
 
 // Describes the tile of the sliders in words and numbers. What the model does not tell is left out.

@@ -87,8 +87,8 @@ static inline tgi_operand_view tgi_problem_view_operand(const tgi_problem *probl
 
 /* Returns the address of the part of an operand that belongs to element (row, col) of batch entry
  * `batch` of D, or NULL if data is NULL. */
-static inline void *tgi_problem_find_part(const tgi_problem *problem, int id, const void *data,
-                                          int64_t batch, int64_t row, int64_t col)
+static inline void *tgi_problem_find_element(const tgi_problem *problem, int id, const void *data,
+                                             int64_t batch, int64_t row, int64_t col)
 {
     const tgi_operand_row *operand = tgi_operands_get(id);
     const tgi_layout *layout = tgi_problem_get_layout(problem, id);

@@ -54,7 +54,7 @@ static tg_status check_shapes(const tg_problem *p, const tgi_problem *q, int64_t
  *   - m, n, k and the batch count are at most 2^48. D is not empty where anything is computed, so
  *     that m or n times the batch count is at most 2^48 too, and k times it at most 2^58.
  *   - An operand has at most 2^61 bytes. Tiles of it, of any size, are no more than its elements.
- *   - The sums of D for 2^10 split-K parts, of 8 bytes each, have at most 2^61 bytes.
+ *   - The sums of D for 2^10 splits, of 8 bytes each, have at most 2^61 bytes.
  *   - The offset of each element, and each stride of a dimension of two or more entries, is at most
  *     2^61 bytes. The distance of two elements of operands whose address ranges meet is below 2^62.
  * Products of m, n and k are formed in double alone. Elements rounded up to whole tiles are formed

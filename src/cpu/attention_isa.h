@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /*
- * The state of a panel of queries after some keys: rows of `row` accumulators, a query a column.
+ * The state of a query block after some keys: rows of `row` accumulators, a query a column.
  * Rows 0 .. size - 1 are the sums of weights times V, row `size` the sum of the weights, row
  * size + 1 the largest score, base 2. Weights are 2^(score - largest).
  */

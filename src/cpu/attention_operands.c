@@ -53,13 +53,13 @@ static void find_keys(const tgi_attention_run *run, const tgi_attention_item *it
                             tgi_attention_read(a->slopes, head, is_fp64) * LOG2_E);
 }
 
-/* Finds the keys that some query, and that all queries, of a panel see. */
+/* Finds the keys that some query, and that all queries, of a query block see. */
 static tgi_attention_range find_range(const tgi_attention_run *run, const tgi_attention_item *item,
-                                      const tgi_attention_room *room, int64_t panel)
+                                      const tgi_attention_room *room, int64_t query_block)
 {
-    const int64_t cols = run->tiles->cols, end = least_of((panel + 1) * cols, item->count);
+    const int64_t cols = run->tiles->cols, end = least_of((query_block + 1) * cols, item->count);
     tgi_attention_range range = {INT64_MAX, 0, 0, INT64_MAX};
-    for (int64_t c = panel * cols; c < end; c++) {
+    for (int64_t c = query_block * cols; c < end; c++) {
         const int64_t low = ((int64_t *)room->lows)[c], high = ((int64_t *)room->highs)[c];
         range.all_low = largest_of(range.all_low, low);
         range.all_high = least_of(range.all_high, high);
@@ -76,9 +76,9 @@ void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attentio
 {
     const tg_attention *a = run->attention;
     const int64_t cols = run->tiles->cols, bytes = run->tiles->accum_bytes;
-    memset(room->queries, 0, (size_t)(run->panel_count * a->head_size * cols * bytes));
+    memset(room->queries, 0, (size_t)(run->query_block_count * a->head_size * cols * bytes));
     for (int64_t c = 0; c < item->count;) {
-        /* A run of queries lies in one head and one panel. */
+        /* A run of queries lies in one head and one query block. */
         int64_t entry, row;
         const int64_t head = tgi_attention_find_row(run, item, c, &entry, &row);
         int64_t count = least_of(item->count - c, cols - c % cols);
@@ -97,13 +97,13 @@ void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attentio
     for (int64_t c = 0; c < item->count; c++)
         find_keys(run, item, room, c);
     /* Columns without a query see no key. */
-    for (int64_t c = item->count; c < run->panel_count * cols; c++) {
+    for (int64_t c = item->count; c < run->query_block_count * cols; c++) {
         ((int64_t *)room->lows)[c] = ((int64_t *)room->highs)[c] = 0;
         ((int64_t *)room->places)[c] = 0;
         tgi_attention_write(room->slopes, c, tgi_attention_is_fp64(run), 0.0);
     }
-    for (int64_t panel = 0; panel < run->panel_count; panel++)
-        room->ranges[panel] = find_range(run, item, room, panel);
+    for (int64_t query_block = 0; query_block < run->query_block_count; query_block++)
+        room->ranges[query_block] = find_range(run, item, room, query_block);
 }
 
 tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
@@ -140,18 +140,18 @@ tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
 }
 
 void tgi_attention_load_bias(const tgi_attention_run *run, const tgi_attention_item *item,
-                             const tgi_attention_room *room, int64_t panel, int64_t first,
+                             const tgi_attention_room *room, int64_t query_block, int64_t first,
                              int64_t count)
 {
     const tg_attention *a = run->attention;
     const int is_fp64 = tgi_attention_is_fp64(run);
     const int64_t cols = run->tiles->cols, bytes = run->tiles->accum_bytes;
-    const int64_t used = tgi_attention_count_cols(run, item, panel);
+    const int64_t used = tgi_attention_count_cols(run, item, query_block);
     for (int64_t c = 0; c < used; c++) {
         int64_t entry, row;
-        const int is_query = panel * cols + c < item->count;
+        const int is_query = query_block * cols + c < item->count;
         const int64_t head =
-            tgi_attention_find_row(run, item, is_query ? panel * cols + c : 0, &entry, &row);
+            tgi_attention_find_row(run, item, is_query ? query_block * cols + c : 0, &entry, &row);
         const char *at = tgi_attention_at(&a->bias, bytes, entry, head, row, first);
         for (int64_t j = 0; j < count; j++) {
             const double value =
@@ -189,23 +189,24 @@ static void store_log_sum(const tgi_attention_run *run, char *at, const void *st
 }
 
 void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item *item,
-                         int64_t panel, char *state)
+                         int64_t query_block, char *state)
 {
     const tg_attention *a = run->attention;
     const int is_fp64 = tgi_attention_is_fp64(run);
     const int64_t cols = run->tiles->cols, bytes = run->tiles->accum_bytes;
     const int64_t d_bytes = tgi_type_bytes(a->type);
-    const int64_t left = least_of(item->count - panel * cols, cols);
+    const int64_t left = least_of(item->count - query_block * cols, cols);
     const tgi_attention_state whole = {state, a->v_head_size, cols,
-                                       tgi_attention_count_cols(run, item, panel)};
+                                       tgi_attention_count_cols(run, item, query_block)};
     run->isa->divide(&whole);
     for (int64_t c = 0; c < left;) {
         int64_t entry, row, count = 1;
-        const int64_t head = tgi_attention_find_row(run, item, panel * cols + c, &entry, &row);
+        const int64_t head =
+            tgi_attention_find_row(run, item, query_block * cols + c, &entry, &row);
         char *d = tgi_attention_at(&a->d, d_bytes, entry, head, row, 0);
         if (d_bytes == bytes && a->d.element_stride == 1 && a->d.row_stride > 0) {
-            count = least_of(left - c,
-                             item->queries - (item->first + panel * cols + c) % item->queries);
+            count = least_of(left - c, item->queries -
+                                           (item->first + query_block * cols + c) % item->queries);
             const tgi_copy copy = {.target = d,
                                    .target_stride = a->d.row_stride,
                                    .source = state + c * bytes,

@@ -1,6 +1,6 @@
 /* Attention on the CPU: divides the work among threads. A task is a tile of queries of one head of
- * keys. If there are few such tiles, a task is one part of the keys of a tile, and the states of
- * the parts are merged afterwards. */
+ * keys. If there are few such tiles, a task is one split of the keys of a tile, and the states of
+ * the splits are merged afterwards. */
 #include "cpu/attention_tasks.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define QUERY_TILE 48
 #define COPIED_QUERY_TILE 192 /* the most queries of a task whose blocks of K and V are copies */
-#define TASKS_PER_THREAD 4    /* with fewer tiles than this, parts of the keys are tasks */
+#define TASKS_PER_THREAD 4    /* with fewer tiles than this, splits of the keys are tasks */
 #define STATES_BYTES_MAX ((int64_t)256 << 20)
 
 static const tgi_attention_isa *select_isa(tgi_isa isa, tg_type type)
@@ -40,9 +40,9 @@ static tgi_attention_run open_run(const tg_attention *a, const tgi_attention_cho
     const int64_t cols = run.tiles->cols, bytes = run.tiles->accum_bytes;
     const int64_t rows = run.group * a->m;
     const int64_t tile = choice->query_tile < rows ? choice->query_tile : rows;
-    run.panel_count = tile > 0 ? tgi_divide_up(tile, cols) : 1;
-    run.tile_count = tgi_divide_up(rows, run.panel_count * cols);
-    run.part_count = a->n > 0 ? tgi_divide_up(a->n, TGI_ATTENTION_PART) : 1;
+    run.query_block_count = tile > 0 ? tgi_divide_up(tile, cols) : 1;
+    run.tile_count = tgi_divide_up(rows, run.query_block_count * cols);
+    run.split_count = a->n > 0 ? tgi_divide_up(a->n, TGI_ATTENTION_SPLIT) : 1;
     run.state_bytes =
         tgi_attention_round_bytes((a->v_head_size + TGI_ATTENTION_STATE_EXTRA) * cols * bytes);
     return run;
@@ -53,25 +53,25 @@ static tgi_attention_room lay_out_room(const tgi_attention_run *run, char *base,
 {
     const tg_attention *a = run->attention;
     const int64_t elem = run->tiles->accum_bytes, cols = run->tiles->cols;
-    const int64_t panels = run->panel_count;
+    const int64_t query_blocks = run->query_block_count;
     tgi_attention_room room;
     char *ranges;
     const struct {
         char **place;
         int64_t bytes;
-    } blocks[] = {{&room.queries, panels * a->head_size * cols * elem},
-                  {&room.parts, panels * run->state_bytes},
-                  {&room.totals, panels * run->state_bytes},
+    } blocks[] = {{&room.queries, query_blocks * a->head_size * cols * elem},
+                  {&room.splits, query_blocks * run->state_bytes},
+                  {&room.totals, query_blocks * run->state_bytes},
                   {&room.sums, run->state_bytes},
                   {&room.scores, TGI_ATTENTION_BLOCK * cols * elem},
                   {&room.bias, a->has_bias ? TGI_ATTENTION_BLOCK * cols * elem : 0},
                   {&room.keys, TGI_ATTENTION_BLOCK * a->head_size * elem},
                   {&room.values, TGI_ATTENTION_BLOCK * a->v_head_size * elem},
-                  {&ranges, panels * (int64_t)sizeof(tgi_attention_range)},
-                  {&room.lows, panels * cols * (int64_t)sizeof(int64_t)},
-                  {&room.highs, panels * cols * (int64_t)sizeof(int64_t)},
-                  {&room.places, panels * cols * (int64_t)sizeof(int64_t)},
-                  {&room.slopes, panels * cols * elem},
+                  {&ranges, query_blocks * (int64_t)sizeof(tgi_attention_range)},
+                  {&room.lows, query_blocks * cols * (int64_t)sizeof(int64_t)},
+                  {&room.highs, query_blocks * cols * (int64_t)sizeof(int64_t)},
+                  {&room.places, query_blocks * cols * (int64_t)sizeof(int64_t)},
+                  {&room.slopes, query_blocks * cols * elem},
                   {&room.low, cols * elem},
                   {&room.high, cols * elem},
                   {&room.place, cols * elem}};
@@ -120,12 +120,12 @@ static tg_status choose(const tgi_machine *machine, const tg_attention *a,
     tgi_attention_run run = choose_tile(machine, a, choice);
     lay_out_room(&run, NULL, &run.room_bytes);
     const int64_t items = count_items(&run);
-    const int64_t states_bytes = tgi_checked_multiply(tgi_checked_multiply(items, run.part_count),
-                                                      run.panel_count * run.state_bytes);
-    choice->is_split = run.part_count > 1 && machine->thread_count > 1 &&
+    const int64_t states_bytes = tgi_checked_multiply(tgi_checked_multiply(items, run.split_count),
+                                                      run.query_block_count * run.state_bytes);
+    choice->is_split = run.split_count > 1 && machine->thread_count > 1 &&
                        items < TASKS_PER_THREAD * machine->thread_count &&
                        states_bytes <= STATES_BYTES_MAX;
-    const int64_t tasks = choice->is_split ? items * run.part_count : items;
+    const int64_t tasks = choice->is_split ? items * run.split_count : items;
     choice->thread_count =
         tasks < machine->thread_count ? (int)(tasks > 0 ? tasks : 1) : machine->thread_count;
     choice->workspace_bytes =
@@ -139,7 +139,7 @@ static int find_item(const tgi_attention_run *run, int64_t index, tgi_attention_
     const tg_attention *a = run->attention;
     /* The last tiles come first: under a causal mask they take longest. */
     const int64_t tile = run->tile_count - 1 - index % run->tile_count;
-    const int64_t cols = run->panel_count * run->tiles->cols;
+    const int64_t cols = run->query_block_count * run->tiles->cols;
     item->kv_head = index / run->tile_count % a->kv_head_count;
     item->batch = index / run->tile_count / a->kv_head_count;
     item->queries = tgi_attention_count_queries(a, item->batch);
@@ -156,38 +156,40 @@ static tgi_attention_room find_room(const tgi_attention_run *run, int thread)
     return lay_out_room(run, run->rooms + thread * run->room_bytes, &bytes);
 }
 
-/* Merges a part, in the order of the parts, into the totals. */
-static void merge_part(const tgi_attention_run *run, const tgi_attention_item *item,
-                       const tgi_attention_room *room, const char *states)
+/* Merges a split, in the order of the splits, into the totals. */
+static void merge_split(const tgi_attention_run *run, const tgi_attention_item *item,
+                        const tgi_attention_room *room, const char *states)
 {
-    for (int64_t panel = 0; panel < run->panel_count; panel++) {
-        const tgi_attention_state total = {room->totals + panel * run->state_bytes,
+    for (int64_t query_block = 0; query_block < run->query_block_count; query_block++) {
+        const tgi_attention_state total = {room->totals + query_block * run->state_bytes,
                                            run->attention->v_head_size, run->tiles->cols,
-                                           tgi_attention_count_cols(run, item, panel)};
-        run->isa->merge(&total, states + panel * run->state_bytes);
+                                           tgi_attention_count_cols(run, item, query_block)};
+        run->isa->merge(&total, states + query_block * run->state_bytes);
     }
 }
 
-static int64_t count_parts(const tgi_attention_item *item)
+static int64_t count_splits(const tgi_attention_item *item)
 {
-    return tgi_divide_up(item->keys, TGI_ATTENTION_PART);
+    return tgi_divide_up(item->keys, TGI_ATTENTION_SPLIT);
 }
 
-/* Merges the states of all parts and stores the item. With `states` NULL it forms them first. */
+/* Merges the states of all splits and stores the item. With `states` NULL it forms them first. */
 static void finish_item(const tgi_attention_run *run, const tgi_attention_item *item,
                         const tgi_attention_room *room, const char *states)
 {
-    for (int64_t panel = 0; panel < run->panel_count; panel++)
-        tgi_attention_clear(run, room->totals + panel * run->state_bytes);
-    for (int64_t part = 0; part < count_parts(item); part++) {
+    for (int64_t query_block = 0; query_block < run->query_block_count; query_block++)
+        tgi_attention_clear(run, room->totals + query_block * run->state_bytes);
+    for (int64_t split = 0; split < count_splits(item); split++) {
         if (!states)
-            tgi_attention_add_part(run, item, part, room);
-        merge_part(run, item, room,
-                   states ? states + part * run->panel_count * run->state_bytes : room->parts);
+            tgi_attention_add_split(run, item, split, room);
+        merge_split(run, item, room,
+                    states ? states + split * run->query_block_count * run->state_bytes
+                           : room->splits);
     }
-    for (int64_t panel = 0; panel < run->panel_count; panel++) {
-        if (panel * run->tiles->cols < item->count)
-            tgi_attention_store(run, item, panel, room->totals + panel * run->state_bytes);
+    for (int64_t query_block = 0; query_block < run->query_block_count; query_block++) {
+        if (query_block * run->tiles->cols < item->count)
+            tgi_attention_store(run, item, query_block,
+                                room->totals + query_block * run->state_bytes);
     }
 }
 
@@ -202,17 +204,17 @@ static void run_item(void *state, int64_t index, int thread)
     finish_item(run, &item, &room, NULL);
 }
 
-static void run_part(void *state, int64_t index, int thread)
+static void run_split(void *state, int64_t index, int thread)
 {
     const tgi_attention_run *run = state;
-    const int64_t part = index % run->part_count;
+    const int64_t split = index % run->split_count;
     tgi_attention_room room = find_room(run, thread);
     tgi_attention_item item;
-    if (!find_item(run, index / run->part_count, &item) || part >= count_parts(&item))
+    if (!find_item(run, index / run->split_count, &item) || split >= count_splits(&item))
         return;
     tgi_attention_load_queries(run, &item, &room);
-    room.parts = run->states + index * run->panel_count * run->state_bytes;
-    tgi_attention_add_part(run, &item, part, &room);
+    room.splits = run->states + index * run->query_block_count * run->state_bytes;
+    tgi_attention_add_split(run, &item, split, &room);
 }
 
 static void merge_item(void *state, int64_t index, int thread)
@@ -222,7 +224,8 @@ static void merge_item(void *state, int64_t index, int thread)
     tgi_attention_item item;
     if (find_item(run, index, &item))
         finish_item(run, &item, &room,
-                    run->states + index * run->part_count * run->panel_count * run->state_bytes);
+                    run->states +
+                        index * run->split_count * run->query_block_count * run->state_bytes);
 }
 
 static tg_status launch(const tgi_attention_call *call)
@@ -237,7 +240,7 @@ static tg_status launch(const tgi_attention_call *call)
         tgi_threads_run(run_item, &run, items, choice->thread_count);
         return TG_STATUS_OK;
     }
-    tgi_threads_run(run_part, &run, items * run.part_count, choice->thread_count);
+    tgi_threads_run(run_split, &run, items * run.split_count, choice->thread_count);
     tgi_threads_run(merge_item, &run, items, choice->thread_count);
     return TG_STATUS_OK;
 }

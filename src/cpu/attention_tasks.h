@@ -6,30 +6,30 @@
 #include "cpu/cpu.h"
 #include "plan/attention_backend.h"
 
-/* Keys are summed in blocks, whose scores stay in L1 or L2, and in parts, whose states are merged
+/* Keys are summed in blocks, whose scores stay in L1 or L2, and in splits, whose states are merged
  * in order. Both begin at multiples of their length, so that a row's bits depend on its keys
  * alone. */
 #define TGI_ATTENTION_BLOCK 240 /* tiles of 4, 6 and 8 rows divide it */
-#define TGI_ATTENTION_PART (4 * TGI_ATTENTION_BLOCK)
+#define TGI_ATTENTION_SPLIT (4 * TGI_ATTENTION_BLOCK)
 
-/* The keys that the queries of a panel see. */
+/* The keys that the queries of a query block see. */
 typedef struct tgi_attention_range {
     int64_t low, high; /* some query sees a key of low .. high - 1; low >= high: none does */
     int64_t all_low, all_high; /* every query sees all keys of all_low .. all_high - 1 */
 } tgi_attention_range;
 
-/* Addresses of a thread's blocks, as accumulators; a panel is `cols` queries. */
+/* Addresses of a thread's blocks, as accumulators; a query block is `cols` queries. */
 typedef struct tgi_attention_room {
-    char *queries;               /* panels x head_size x cols: Q^T */
-    char *parts;                 /* panels x states: the current part of the keys */
-    char *totals;                /* panels x states: all keys so far */
+    char *queries;               /* query blocks x head_size x cols: Q^T */
+    char *splits;                /* query blocks x states: the current split of the keys */
+    char *totals;                /* query blocks x states: all keys so far */
     char *sums;                  /* a state: the current block of keys */
     char *scores;                /* BLOCK x cols */
     char *bias;                  /* BLOCK x cols */
     char *keys;                  /* BLOCK x head_size, converted */
     char *values;                /* BLOCK x v_head_size, converted */
-    tgi_attention_range *ranges; /* one for each panel */
-    char *lows, *highs, *slopes, *places, *low, *high, *place; /* panels x cols, or cols */
+    tgi_attention_range *ranges; /* one for each query block */
+    char *lows, *highs, *slopes, *places, *low, *high, *place; /* query blocks x cols, or cols */
 } tgi_attention_room;
 
 /* One execution. */
@@ -39,13 +39,13 @@ typedef struct tgi_attention_run {
     const tgi_isa_kernels *kernels, *sum_kernels; /* for the inputs' and for the sums' type */
     const tgi_attention_isa *isa;
     const tgi_tile_set *tiles;
-    int64_t group;       /* query heads that share keys */
-    int64_t tile_count;  /* tiles of queries of a head of keys */
-    int64_t part_count;  /* parts of n keys */
-    int64_t panel_count; /* panels of a tile */
+    int64_t group;             /* query heads that share keys */
+    int64_t tile_count;        /* tiles of queries of a head of keys */
+    int64_t split_count;       /* splits of n keys */
+    int64_t query_block_count; /* query blocks of a tile */
     int64_t state_bytes, room_bytes;
     char *rooms;  /* one for each thread */
-    char *states; /* where the parts are tasks: item x part x panel */
+    char *states; /* where the splits are tasks: item x split x query block */
 } tgi_attention_run;
 
 /* A tile of queries of one head of keys, in one batch entry. Query `c` of the tile is row
@@ -97,21 +97,22 @@ tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
                                            const tgi_attention_item *item, const tg_heads *heads,
                                            int64_t size, int64_t first, int64_t count, void *room);
 
-/* Fills the room's block of the bias, base 2, for a panel and keys first .. first + count - 1. */
+/* Fills the room's block of the bias, base 2, for a query block and keys first .. first + count -
+ * 1. */
 void tgi_attention_load_bias(const tgi_attention_run *run, const tgi_attention_item *item,
-                             const tgi_attention_room *room, int64_t panel, int64_t first,
+                             const tgi_attention_room *room, int64_t query_block, int64_t first,
                              int64_t count);
 
-/* Divides a panel's state and writes its rows of D and log_sum_exp. */
+/* Divides a query block's state and writes its rows of D and log_sum_exp. */
 void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item *item,
-                         int64_t panel, char *state);
+                         int64_t query_block, char *state);
 
-/* Sets a panel's state to the state before any keys. */
+/* Sets a query block's state to the state before any keys. */
 void tgi_attention_clear(const tgi_attention_run *run, char *state);
 
-/* Forms the states of a part of the keys, all panels of the item, in room->parts. */
-void tgi_attention_add_part(const tgi_attention_run *run, const tgi_attention_item *item,
-                            int64_t part, const tgi_attention_room *room);
+/* Forms the states of a split of the keys, all query blocks of the item, in room->splits. */
+void tgi_attention_add_split(const tgi_attention_run *run, const tgi_attention_item *item,
+                             int64_t split, const tgi_attention_room *room);
 
 /* Accumulators: one type at run time. */
 static inline double tgi_attention_read(const void *accums, int64_t index, int is_fp64)
@@ -132,11 +133,11 @@ static inline int tgi_attention_is_fp64(const tgi_attention_run *run)
     return run->attention->type == TG_TYPE_FP64;
 }
 
-/* Returns the columns of a panel that hold queries, rounded up to vectors; 0: none. */
+/* Returns the columns of a query block that hold queries, rounded up to vectors; 0: none. */
 static inline int64_t tgi_attention_count_cols(const tgi_attention_run *run,
-                                               const tgi_attention_item *item, int64_t panel)
+                                               const tgi_attention_item *item, int64_t query_block)
 {
-    const int64_t left = item->count - panel * run->tiles->cols;
+    const int64_t left = item->count - query_block * run->tiles->cols;
     const int64_t cols = left < run->tiles->cols ? left : run->tiles->cols;
     return cols > 0 ? tgi_round_up(cols, run->tiles->vector_elems) : 0;
 }

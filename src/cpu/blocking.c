@@ -1,16 +1,17 @@
 #include "cpu/blocking.h"
 
-#include "cpu/panels.h"
+#include "cpu/micropanels.h"
 
 /* The packed blocks of all threads take at most this. Together with TGI_CHUNK_SUMS_BYTES the
  * workspace stays below 32 MB. */
 #define PACKED_BYTES ((int64_t)24 << 20)
 
-/* This bounds the smallest blocks of one thread: a panel of B, a row tile of A, running sums. */
+/* This bounds the smallest blocks of one thread: a micropanel of B, a row tile of A, running
+ * sums. */
 #define THREAD_BYTES ((int64_t)320 << 10)
 
-/* A strip of B takes this part of L2, so that A or the next strip fits beside it. */
-#define STRIP_L2_PARTS 4
+/* L2 has room for so many strips of B: A or the next strip fits beside one. */
+#define STRIPS_OF_L2 4
 
 static int64_t smaller(int64_t x, int64_t y)
 {
@@ -61,16 +62,17 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
     return reuse_count > 2 && (is_cut || !(is_side_by_side || is_near));
 }
 
-/* Returns the cycles of the slowest task if D is split into row_parts x col_parts x k_parts. */
+/* Returns the cycles of the slowest task if D is split into row_portions x col_portions x
+ * k_splits. */
 static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
                                 const tgi_packed_decision *decision, double macs_per_cycle)
 {
-    double rows = (double)tgi_divide_up(p->m, decision->row_parts);
-    double cols = (double)(tgi_divide_up(tgi_divide_up(p->n, tiles->cols), decision->col_parts) *
+    double rows = (double)tgi_divide_up(p->m, decision->row_portions);
+    double cols = (double)(tgi_divide_up(tgi_divide_up(p->n, tiles->cols), decision->col_portions) *
                            tiles->cols);
-    double k = (double)tgi_divide_up(p->k, decision->k_parts);
+    double k = (double)tgi_divide_up(p->k, decision->k_splits);
     if (cols > (double)p->n) {
-        /* A task of at most one panel computes whole vectors. */
+        /* A task of at most one micropanel computes whole vectors. */
         cols = (double)(tgi_divide_up(p->n, tiles->vector_elems) * tiles->vector_elems);
     }
     double packed =
@@ -91,18 +93,18 @@ static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, i
     int64_t per_batch = tgi_divide_up(thread_count, p->batch_count);
     double best_cycles = 0.0;
     tgi_packed_decision best = *decision;
-    for (int64_t row_parts = 1; row_parts <= per_batch; row_parts++) {
-        for (int64_t k_parts = 1; row_parts * k_parts <= per_batch; k_parts++) {
-            int can_split_k = p->batch_count == 1 && k_parts <= chunk_count &&
+    for (int64_t row_portions = 1; row_portions <= per_batch; row_portions++) {
+        for (int64_t k_splits = 1; row_portions * k_splits <= per_batch; k_splits++) {
+            int can_split_k = p->batch_count == 1 && k_splits <= chunk_count &&
                               sums_bytes <= (double)TGI_CHUNK_SUMS_BYTES;
-            if (k_parts > 1 && !can_split_k)
+            if (k_splits > 1 && !can_split_k)
                 break;
-            decision->row_parts = smaller(row_parts, p->m);
-            decision->k_parts = k_parts;
-            decision->col_parts =
-                smaller(per_batch / (row_parts * k_parts), tgi_divide_up(p->n, tiles->cols));
+            decision->row_portions = smaller(row_portions, p->m);
+            decision->k_splits = k_splits;
+            decision->col_portions =
+                smaller(per_batch / (row_portions * k_splits), tgi_divide_up(p->n, tiles->cols));
             double cycles = count_task_cycles(p, tiles, decision, macs_per_cycle);
-            if (k_parts > 1)
+            if (k_splits > 1)
                 cycles *= 1.03; /* partial sums pass through memory */
             if (best_cycles == 0.0 || cycles < best_cycles) {
                 best_cycles = cycles;
@@ -116,17 +118,19 @@ static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, i
 /* With few steps of k, writing D takes most of the time. Tiles then follow its rows, so that it is
  * written in long runs, and B's block lies in L2. More steps hide what D's lines take, and the D of
  * a small batch entry has no long runs. */
-static int must_follow_rows(const tgi_machine *machine, const tgi_problem *p, int64_t panel_cols)
+static int must_follow_rows(const tgi_machine *machine, const tgi_problem *p,
+                            int64_t micropanel_cols)
 {
     int64_t entry_bytes = p->m * p->n * tgi_type_bytes(p->d_type);
-    return p->k <= 32 || (p->k <= 512 && p->n > panel_cols && machine->l2_bytes > 0 &&
+    return p->k <= 32 || (p->k <= 512 && p->n > micropanel_cols && machine->l2_bytes > 0 &&
                           entry_bytes > machine->l2_bytes / 4);
 }
 
-/* Returns 1 if B is packed in strips of few panels that stay in L2, beside an A of `a_bytes` that
- * is packed once for all strips of a chunk. Few rows do not pay for a block of B that goes to the
- * last-level cache and back. A B along k is packed panel by panel, so that a larger block gains
- * nothing. Tiles that follow rows have B in L2 anyway; strips spare them to pack A again. */
+/* Returns 1 if B is packed in strips of few micropanels that stay in L2, beside an A of `a_bytes`
+ * that is packed once for all strips of a chunk. Few rows do not pay for a block of B that goes to
+ * the last-level cache and back. A B along k is packed micropanel by micropanel, so that a larger
+ * block gains nothing. Tiles that follow rows have B in L2 anyway; strips spare them to pack A
+ * again. */
 static int must_pack_in_strips(const tgi_problem *p, const tgi_packed_decision *decision,
                                int64_t a_bytes, int64_t l2_bytes, int64_t a_bytes_max)
 {
@@ -135,40 +139,41 @@ static int must_pack_in_strips(const tgi_problem *p, const tgi_packed_decision *
         return 0;
     if (decision->is_along_rows)
         return decision->is_a_packed;
-    return is_b_along_k || a_bytes <= l2_bytes - l2_bytes / STRIP_L2_PARTS;
+    return is_b_along_k || a_bytes <= l2_bytes - l2_bytes / STRIPS_OF_L2;
 }
 
 static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
                           const tgi_tile_set *tiles, int thread_count,
                           tgi_packed_decision *decision)
 {
-    const int64_t panel_cols = decision->panel_cols;
+    const int64_t micropanel_cols = decision->micropanel_cols;
     int64_t k_elems = tgi_divide_up(decision->kc, tiles->k_per_elem);
     int64_t k_bytes = k_elems * tiles->elem_bytes;
     int64_t thread_bytes = PACKED_BYTES / thread_count;
     int64_t l2_bytes = machine->l2_bytes ? machine->l2_bytes : 256 << 10;
     int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 4);
     int needs_running = p->k > decision->kc && !tgi_cpu_is_d_plain(p);
-    const int64_t strip_bytes = l2_bytes / (decision->is_along_rows ? 2 : STRIP_L2_PARTS);
-    int64_t rows = tgi_divide_up(p->m, decision->row_parts);
-    int64_t cols = tgi_divide_up(tgi_divide_up(p->n, panel_cols), decision->col_parts) * panel_cols;
+    const int64_t strip_bytes = l2_bytes / (decision->is_along_rows ? 2 : STRIPS_OF_L2);
+    int64_t rows = tgi_divide_up(p->m, decision->row_portions);
+    int64_t cols = tgi_divide_up(tgi_divide_up(p->n, micropanel_cols), decision->col_portions) *
+                   micropanel_cols;
     const int is_in_strips =
         must_pack_in_strips(p, decision, rows * k_bytes, l2_bytes, thread_bytes / 4);
     int64_t b_bytes = smaller(decision->is_along_rows && !is_in_strips ? strip_bytes : 16 << 20,
                               thread_bytes * (needs_running ? 3 : 5) / 8);
     int64_t mc = larger(a_bytes / k_bytes / tiles->rows, 1) * tiles->rows;
-    int64_t nc = larger(b_bytes / k_bytes / panel_cols, 1) * panel_cols;
+    int64_t nc = larger(b_bytes / k_bytes / micropanel_cols, 1) * micropanel_cols;
     if (needs_running) {
         int64_t most = thread_bytes / 4 / TGI_ROWS_KEPT / tiles->accum_bytes;
-        nc = smaller(nc, larger(most / panel_cols, 1) * panel_cols);
+        nc = smaller(nc, larger(most / micropanel_cols, 1) * micropanel_cols);
     }
     /* Equal blocks are better than a small last one. */
     decision->mc = is_in_strips ? rows : tgi_divide_up(rows, tgi_divide_up(rows, mc));
-    decision->nc =
-        tgi_divide_up(tgi_divide_up(cols, tgi_divide_up(cols, nc)), panel_cols) * panel_cols;
+    decision->nc = tgi_divide_up(tgi_divide_up(cols, tgi_divide_up(cols, nc)), micropanel_cols) *
+                   micropanel_cols;
     decision->strip_cols = decision->nc;
     if (is_in_strips && (decision->is_b_packed || decision->is_along_rows)) {
-        int64_t strip_cols = larger(strip_bytes / k_bytes / panel_cols, 1) * panel_cols;
+        int64_t strip_cols = larger(strip_bytes / k_bytes / micropanel_cols, 1) * micropanel_cols;
         decision->strip_cols = smaller(decision->nc, strip_cols);
     }
     decision->is_prefetched = is_in_strips && tiles->k_per_elem == 1 && !tgi_cpu_is_narrow(tiles);
@@ -184,19 +189,19 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     double macs_per_cycle =
         tgi_cpu_macs_per_cycle(kernel) * tiles->vector_elems / kernels->tiles->vector_elems;
     decision->kc = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
-    decision->panel_cols = tgi_cpu_panel_cols(p->n, tiles);
+    decision->micropanel_cols = tgi_cpu_micropanel_cols(p->n, tiles);
     decision->is_a_packed = must_pack_a(machine, p, tiles);
     decision->is_b_packed = must_pack_b(machine, p, tiles);
     int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
     decision->is_d_far = d_bytes > machine->l1_bytes / 2;
-    decision->is_along_rows = must_follow_rows(machine, p, decision->panel_cols);
+    decision->is_along_rows = must_follow_rows(machine, p, decision->micropanel_cols);
     split_for_threads(p, tiles, thread_count, macs_per_cycle, decision);
     choose_blocks(machine, p, tiles, thread_count, decision);
     decision->is_streamed = !tgi_cpu_is_narrow(tiles) && p->k <= decision->kc &&
                             p->epilogue.beta == 0.0 && tgi_cpu_is_d_plain(p) &&
                             tgi_epilogue_is_linear(&p->epilogue) && d_bytes > machine->l3_bytes;
 
-    double tasks = (double)(decision->row_parts * decision->col_parts * decision->k_parts) *
+    double tasks = (double)(decision->row_portions * decision->col_portions * decision->k_splits) *
                    (double)p->batch_count;
     double task_cycles = count_task_cycles(p, tiles, decision, macs_per_cycle);
     double tile_count = (double)tgi_divide_up(p->m, tiles->rows) *
@@ -206,7 +211,7 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     work->macs_per_cycle = macs_per_cycle;
     /* Tiles that follow rows are called one by one. */
     work->fixed_cycles = 1000.0 * tasks + (decision->is_along_rows ? 120.0 : 40.0) * tile_count;
-    /* Panels of a B in place are narrow columns, unless its rows are hardly wider. */
+    /* Micropanels of a B in place are narrow columns, unless its rows are hardly wider. */
     double b_bytes = (double)(p->k * p->n) * (double)tgi_type_bytes(p->type);
     if (!decision->is_b_packed && p->n > 2 * tiles->cols && b_bytes > (double)machine->l1_bytes)
         work->fixed_cycles += 0.3 * b_bytes * (double)p->batch_count;

@@ -43,8 +43,8 @@ static inline const tgi_cpu_prepared *tgi_cpu_get_prepared(const tgi_call *call)
 extern const tgi_cpu_family tgi_cpu_sequential, tgi_cpu_blocked, tgi_cpu_direct, tgi_cpu_packed,
     tgi_cpu_rank, tgi_cpu_dot;
 
-/* A chunk has at most this many steps of k. Long chunks save passes over D. A panel of B, which is
- * chunk x 192 bytes, must still stay in L2 while the row tiles pass. */
+/* A chunk has at most this many steps of k. Long chunks save passes over D. A micropanel of B,
+ * which is chunk x 192 bytes, must still stay in L2 while the row tiles pass. */
 #define TGI_CHUNK_K 1024
 
 /* Returns the number of products that are summed before they are added to the running sum. A tile
@@ -81,12 +81,13 @@ static inline int tgi_cpu_do_tiles_know(const tgi_epilogue *epilogue)
     return (tgi_epilogue_find_used(epilogue) & TGI_OPERANDS_EPILOGUE & ~known) == 0;
 }
 
-/* Returns the first entry of part `index` of 0 .. extent, which is split into `parts` at multiples
- * of `step`. */
-static inline int64_t tgi_cpu_find_part(int64_t extent, int64_t parts, int64_t index, int64_t step)
+/* Returns the first entry of portion `index` of 0 .. extent, which is split into `portions` at
+ * multiples of `step`. */
+static inline int64_t tgi_cpu_find_portion(int64_t extent, int64_t portions, int64_t index,
+                                           int64_t step)
 {
     int64_t steps = tgi_divide_up(extent, step);
-    int64_t entry = (steps * index / parts) * step;
+    int64_t entry = (steps * index / portions) * step;
     return entry < extent ? entry : extent;
 }
 

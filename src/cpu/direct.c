@@ -3,13 +3,14 @@
  * It serves matrices so small that packing or waking threads costs more than it saves.
  */
 
-#include "cpu/panels.h"
+#include "cpu/micropanels.h"
 #include "model/cpu_model.h"
 
 /* Cycles to store a part of a vector on processors whose masks are vectors. */
 #define PARTIAL_STORE_CYCLES 8.0
 
-/* A B along k is transposed into local memory, panel by panel, if a panel has at most this. */
+/* A B along k is transposed into local memory, micropanel by micropanel, if a micropanel has at
+ * most this. */
 #define COPIED_BYTES_MAX 16384
 #define COPY_CYCLES 0.25 /* for each element */
 
@@ -49,8 +50,8 @@ static int must_copy_b(const tgi_problem *p, const tgi_tile_set *tiles)
            p->k * cols * tiles->elem_bytes <= COPIED_BYTES_MAX;
 }
 
-/* Returns the panels of `cols` columns: whole ones, and narrow ones for the rest. */
-static double count_panels(const tgi_isa_kernels *kernels, int64_t cols)
+/* Returns the micropanels of `cols` columns: whole ones, and narrow ones for the rest. */
+static double count_micropanels(const tgi_isa_kernels *kernels, int64_t cols)
 {
     const tgi_tile_set *tiles = kernels->direct_tiles, *whole = kernels->narrow_tiles[1];
     const int is_split =
@@ -58,11 +59,11 @@ static double count_panels(const tgi_isa_kernels *kernels, int64_t cols)
     return is_split ? 2.0 : (double)tgi_cpu_tile_count(cols, tiles->cols);
 }
 
-/* Returns what it costs that panels go down columns: B and D beyond a part of L2 are reached in
- * narrow columns, and each panel reads A again. A B or D of few rows costs nothing, since each
- * row is a stream that the hardware prefetcher follows. */
+/* Returns what it costs that micropanels go down columns: B and D beyond a part of L2 are reached
+ * in narrow columns, and each micropanel reads A again. A B or D of few rows costs nothing, since
+ * each row is a stream that the hardware prefetcher follows. */
 static double count_column_cycles(const tgi_machine *machine, const tgi_problem *p,
-                                  double panel_count, double copied_elems)
+                                  double micropanel_count, double copied_elems)
 {
     const double bytes = (double)tgi_type_bytes(p->type), l2_bytes = (double)machine->l2_bytes;
     const double a_bytes = (double)(p->m * p->k) * bytes;
@@ -73,10 +74,10 @@ static double count_column_cycles(const tgi_machine *machine, const tgi_problem 
     const double again_cycles = a_bytes > l2_bytes / 2.0              ? 1.0
                                 : a_bytes > (double)machine->l1_bytes ? 0.16
                                                                       : 0.0;
-    if (panel_count < 2.0)
+    if (micropanel_count < 2.0)
         return 0.0;
     return (wide_bytes > 0.0 ? 0.4 * wide_bytes : 0.0) +
-           again_cycles * a_bytes * (panel_count - 1.0);
+           again_cycles * a_bytes * (micropanel_count - 1.0);
 }
 
 /* Returns the activation that tiles apply. Others are applied to D of a whole entry. */
@@ -106,7 +107,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         tgi_refuse(
             &proposal->refusal, TG_REFUSAL_LAYOUT,
             "works in place: the rows of C and D must be contiguous (or the columns of both), "
-            "A's rows or columns, and B's rows, or its columns if a panel of them has at most "
+            "A's rows or columns, and B's rows, or its columns if a micropanel of them has at most "
             "%d bytes",
             COPIED_BYTES_MAX);
         return;
@@ -149,7 +150,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         .fixed_cycles =
             (40.0 * row_tiles * col_tiles + PARTIAL_STORE_CYCLES * partial_rows +
              COPY_CYCLES * copied_elems + tgi_cpu_count_strided_cycles(p) +
-             count_column_cycles(machine, p, count_panels(kernels, p->n), copied_elems)) *
+             count_column_cycles(machine, p, count_micropanels(kernels, p->n), copied_elems)) *
                 batch_count +
             reread_cycles * reread_bytes,
         .thread_count = 1};
@@ -157,36 +158,36 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
 }
 
 /* Calls of a micro-kernel, one below the other, for tiles of equal height. */
-typedef struct direct_part {
+typedef struct direct_height {
     tgi_tile_fn *function;
     tgi_tile tile;
     int64_t call_count, a_bytes, c_bytes, d_bytes, bias_bytes; /* bytes from call to call */
-} direct_part;
+} direct_height;
 
-/* Panels of equal width, side by side. */
-typedef struct direct_panels {
-    int64_t count, panel_bytes; /* bytes of a row of B or D */
-    int64_t bias_bytes;         /* bytes of the bias from panel to panel */
-    int part_count;
-    direct_part part[2]; /* tiles of one row more than the others come first */
-} direct_panels;
+/* Micropanels of equal width, side by side. */
+typedef struct direct_micropanels {
+    int64_t count, micropanel_bytes; /* bytes of a row of B or D */
+    int64_t bias_bytes;              /* bytes of the bias from micropanel to micropanel */
+    int height_count;
+    direct_height height[2]; /* tiles of one row more than the others come first */
+} direct_micropanels;
 
 typedef struct direct_prepared {
     int is_transposed; /* 1: A is the call's B */
     int is_one_call;   /* 1: one call of a micro-kernel does it all */
     int64_t batch_count, a_batch_bytes, b_batch_bytes, c_batch_bytes, d_batch_bytes;
     tgi_copy_fn *copy_b; /* NULL: B is read in place */
-    tgi_copy copy;       /* the copy of a panel of B, without pointers and columns */
+    tgi_copy copy;       /* the copy of a micropanel of B, without pointers and columns */
     /* Activates D of an entry after its tiles, as one row if its rows lie side by side, or NULL. */
     tgi_activate_fn *activate;
     int64_t activated_rows, activated_cols, d_row;
     int group_count;
-    direct_panels group[3]; /* whole panels, the rest of the wide ones, a narrow one */
+    direct_micropanels group[3]; /* whole micropanels, the rest of the wide ones, a narrow one */
 } direct_prepared;
 
 /* Prepares `tile_count` tiles of `rows` rows. A call computes all of them, or one narrow tile. */
-static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t rows,
-                     int64_t tile_count, int64_t b_row, direct_panels *panels)
+static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t rows,
+                       int64_t tile_count, int64_t b_row, direct_micropanels *micropanels)
 {
     const tgi_epilogue *e = &p->epilogue;
     const tgi_a_order order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
@@ -194,8 +195,8 @@ static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t ro
     const int64_t call_tiles = tiles->cols == tiles->vector_elems ? 1 : tile_count;
     if (tile_count == 0)
         return;
-    direct_part *part = &panels->part[panels->part_count++];
-    *part = (direct_part){
+    direct_height *height = &micropanels->height[micropanels->height_count++];
+    *height = (direct_height){
         .function = tiles->functions[rows - 1][order],
         .tile = {.k = p->k,
                  .tile_count = call_tiles,
@@ -206,34 +207,34 @@ static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t ro
                                                  : 0,
                  .b_ahead = b_row != p->b.row    ? 0
                             : p->batch_count > 1 ? p->b.batch
-                                                 : panels->panel_bytes / bytes,
+                                                 : micropanels->micropanel_bytes / bytes,
                  .b_row = b_row,
                  .c_row = p->c.row,
                  .d_row = p->d.row,
-                 .cols = (int)(panels->panel_bytes / bytes),
+                 .cols = (int)(micropanels->micropanel_bytes / bytes),
                  .is_d_far = p->batch_count * p->m * p->n * bytes >= FAR_BYTES},
         .call_count = tile_count / call_tiles,
         .a_bytes = call_tiles * rows * p->a.row * bytes,
         .c_bytes = call_tiles * rows * p->c.row * bytes,
         .d_bytes = call_tiles * rows * p->d.row * bytes,
         .bias_bytes = e->bias == TG_BIAS_ROW ? call_tiles * rows * bytes : 0};
-    tgi_cpu_set_epilogue(&part->tile, e->alpha, e->beta, e->bias, find_tile_activation(e));
+    tgi_cpu_set_epilogue(&height->tile, e->alpha, e->beta, e->bias, find_tile_activation(e));
 }
 
-/* Prepares `count` panels of `cols` columns. */
-static void add_panels(const tgi_problem *p, const tgi_tile_set *tiles, int64_t count, int64_t cols,
-                       direct_prepared *prepared)
+/* Prepares `count` micropanels of `cols` columns. */
+static void add_micropanels(const tgi_problem *p, const tgi_tile_set *tiles, int64_t count,
+                            int64_t cols, direct_prepared *prepared)
 {
     if (count == 0 || cols == 0)
         return;
-    const tgi_tile_split split = tgi_cpu_split_rows(p->m, find_tile_rows(p, tiles));
-    direct_panels *panels = &prepared->group[prepared->group_count++];
-    panels->count = count;
-    panels->panel_bytes = cols * tiles->elem_bytes;
-    panels->bias_bytes = p->epilogue.bias == TG_BIAS_COL ? panels->panel_bytes : 0;
+    const tgi_row_tiling tiling = tgi_cpu_tile_rows(p->m, find_tile_rows(p, tiles));
+    direct_micropanels *micropanels = &prepared->group[prepared->group_count++];
+    micropanels->count = count;
+    micropanels->micropanel_bytes = cols * tiles->elem_bytes;
+    micropanels->bias_bytes = p->epilogue.bias == TG_BIAS_COL ? micropanels->micropanel_bytes : 0;
     const int64_t b_row = prepared->copy_b ? cols : p->b.row;
-    add_part(p, tiles, split.rows + 1, split.larger_count, b_row, panels);
-    add_part(p, tiles, split.rows, split.count - split.larger_count, b_row, panels);
+    add_height(p, tiles, tiling.rows + 1, tiling.larger_count, b_row, micropanels);
+    add_height(p, tiles, tiling.rows, tiling.count - tiling.larger_count, b_row, micropanels);
 }
 
 static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void *block)
@@ -242,8 +243,8 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
     const tgi_isa_kernels *kernels = tgi_cpu_select(proposal->kernel);
     const tgi_tile_set *tiles = kernels->direct_tiles;
     const tgi_tile_set *half = kernels->narrow_tiles[0], *whole = kernels->narrow_tiles[1];
-    const int64_t panel_cols = tgi_cpu_panel_cols(p->n, tiles);
-    int64_t rest = p->n % panel_cols;
+    const int64_t micropanel_cols = tgi_cpu_micropanel_cols(p->n, tiles);
+    int64_t rest = p->n % micropanel_cols;
     direct_prepared *prepared = block;
     prepared->is_transposed = must_transpose(given);
     prepared->batch_count = p->batch_count;
@@ -256,16 +257,16 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
         prepared->copy =
             (tgi_copy){.outer = p->k, .outer_stride = p->b.row, .inner_stride = p->b.col};
     }
-    /* Narrow tiles compute a vector and half a vector of what is left beside whole panels. */
+    /* Narrow tiles compute a vector and half a vector of what is left beside whole micropanels. */
     if (whole && p->n <= whole->cols)
         rest = p->n;
-    add_panels(p, tiles, (p->n - rest) / panel_cols, panel_cols, prepared);
+    add_micropanels(p, tiles, (p->n - rest) / micropanel_cols, micropanel_cols, prepared);
     if (whole && rest <= whole->cols + half->cols) {
         const int64_t cols = rest <= half->cols ? 0 : rest < whole->cols ? rest : whole->cols;
-        add_panels(p, whole, 1, cols, prepared);
-        add_panels(p, half, 1, rest - cols, prepared);
+        add_micropanels(p, whole, 1, cols, prepared);
+        add_micropanels(p, half, 1, rest - cols, prepared);
     } else {
-        add_panels(p, tiles, 1, rest, prepared);
+        add_micropanels(p, tiles, 1, rest, prepared);
     }
     if (p->epilogue.activation != find_tile_activation(&p->epilogue)) {
         const int is_one_row = p->d.row == p->n;
@@ -276,22 +277,24 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
     }
     prepared->is_one_call = !prepared->copy_b && !prepared->activate && p->batch_count == 1 &&
                             prepared->group_count == 1 && prepared->group[0].count == 1 &&
-                            prepared->group[0].part_count == 1 &&
-                            prepared->group[0].part[0].call_count == 1;
+                            prepared->group[0].height_count == 1 &&
+                            prepared->group[0].height[0].call_count == 1;
 }
 
-/* Computes one panel; the pointers are those of its first row. */
-static inline void run_panel(const direct_panels *panels, const char *a, const char *b,
-                             const char *c, char *d, const char *bias, double alpha, double beta)
+/* Computes one micropanel; the pointers are those of its first row. */
+static inline void run_micropanel(const direct_micropanels *micropanels, const char *a,
+                                  const char *b, const char *c, char *d, const char *bias,
+                                  double alpha, double beta)
 {
-    for (const direct_part *part = panels->part, *end = part + panels->part_count; part < end;
-         part++) {
-        for (int64_t left = part->call_count; left > 0; left--) {
-            part->function(&part->tile, a, b, c, d, bias, alpha, beta);
-            a += part->a_bytes;
-            c += part->c_bytes;
-            d += part->d_bytes;
-            bias += part->bias_bytes;
+    for (const direct_height *height = micropanels->height,
+                             *end = height + micropanels->height_count;
+         height < end; height++) {
+        for (int64_t left = height->call_count; left > 0; left--) {
+            height->function(&height->tile, a, b, c, d, bias, alpha, beta);
+            a += height->a_bytes;
+            c += height->c_bytes;
+            d += height->d_bytes;
+            bias += height->bias_bytes;
         }
     }
 }
@@ -302,16 +305,16 @@ static inline void run_entry(const direct_prepared *prepared, const char *a, con
 {
     int64_t offset = 0;
     for (int i = 0; i < prepared->group_count; i++) {
-        const direct_panels *panels = &prepared->group[i];
-        for (int64_t left = panels->count; left > 0; left--) {
-            run_panel(panels, a, b + offset, c + offset, d + offset, bias, alpha, beta);
-            offset += panels->panel_bytes;
-            bias += panels->bias_bytes;
+        const direct_micropanels *micropanels = &prepared->group[i];
+        for (int64_t left = micropanels->count; left > 0; left--) {
+            run_micropanel(micropanels, a, b + offset, c + offset, d + offset, bias, alpha, beta);
+            offset += micropanels->micropanel_bytes;
+            bias += micropanels->bias_bytes;
         }
     }
 }
 
-/* Computes one batch entry; each panel of B is transposed before tiles read it. */
+/* Computes one batch entry; each micropanel of B is transposed before tiles read it. */
 static __attribute__((noinline)) void run_copied_entry(const direct_prepared *prepared,
                                                        const char *a, const char *b, const char *c,
                                                        char *d, const char *bias, double alpha,
@@ -322,14 +325,14 @@ static __attribute__((noinline)) void run_copied_entry(const direct_prepared *pr
     int64_t offset = 0;
     copy.target = copied;
     for (int i = 0; i < prepared->group_count; i++) {
-        const direct_panels *panels = &prepared->group[i];
-        copy.inner = copy.target_stride = panels->part[0].tile.b_row;
-        for (int64_t left = panels->count; left > 0; left--) {
+        const direct_micropanels *micropanels = &prepared->group[i];
+        copy.inner = copy.target_stride = micropanels->height[0].tile.b_row;
+        for (int64_t left = micropanels->count; left > 0; left--) {
             copy.source = b + offset * copy.inner_stride;
             prepared->copy_b(&copy);
-            run_panel(panels, a, copied, c + offset, d + offset, bias, alpha, beta);
-            offset += panels->panel_bytes;
-            bias += panels->bias_bytes;
+            run_micropanel(micropanels, a, copied, c + offset, d + offset, bias, alpha, beta);
+            offset += micropanels->micropanel_bytes;
+            bias += micropanels->bias_bytes;
         }
     }
 }
@@ -347,8 +350,8 @@ static tg_status launch(const tgi_call *call)
     const char *bias = p->epilogue.bias != TG_BIAS_NONE ? call->bias : call->d;
     char *d = call->d;
     if (prepared->is_one_call) {
-        const direct_part *part = prepared->group[0].part;
-        part->function(&part->tile, a, b, c, d, bias, alpha, beta);
+        const direct_height *height = prepared->group[0].height;
+        height->function(&height->tile, a, b, c, d, bias, alpha, beta);
         return TG_STATUS_OK;
     }
     for (int64_t left = prepared->batch_count;;) {

@@ -41,13 +41,13 @@ static void set_sizes(const tgi_problem *p, const tgi_strip_decision *decision, 
 static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_strip_decision *decision,
                                       const skinny_run *run)
 {
-    return decision->k_parts > 1
+    return decision->k_splits > 1
                ? tgi_round_up(run->chunk_count * p->m * p->n * tgi_type_sum_bytes(p->type),
                               TGI_ALIGN_BYTES)
                : 0;
 }
 
-/* Points the run at the chunk's part of A: in place, or widened into the thread's block. */
+/* Points the run at the chunk's columns of A: in place, or widened into the thread's block. */
 static void read_a(const skinny_run *run, int64_t batch, int64_t k0, int64_t k, char *block,
                    tgi_skinny *s)
 {
@@ -74,14 +74,14 @@ static void run_strip(void *state, int64_t index, int thread)
     const skinny_run *run = state;
     const tgi_problem *p = run->call->problem;
     const tgi_strip_decision *decision = run->decision;
-    const int64_t bytes = tgi_type_sum_bytes(p->type), k_parts = decision->k_parts;
-    int64_t k_part = index % k_parts, strip = index / k_parts % run->strip_count;
-    int64_t batch = index / k_parts / run->strip_count, col = strip * decision->strip_cols;
+    const int64_t bytes = tgi_type_sum_bytes(p->type), k_splits = decision->k_splits;
+    int64_t k_split = index % k_splits, strip = index / k_splits % run->strip_count;
+    int64_t batch = index / k_splits / run->strip_count, col = strip * decision->strip_cols;
     int64_t cols = p->n - col < decision->strip_cols ? p->n - col : decision->strip_cols;
     char *a_block = run->thread_blocks + thread * (run->a_bytes + 2 * run->strip_bytes);
     char *sums = a_block + run->a_bytes, *running = sums + run->strip_bytes;
-    int64_t first = tgi_cpu_find_part(run->chunk_count, k_parts, k_part, 1);
-    int64_t last = tgi_cpu_find_part(run->chunk_count, k_parts, k_part + 1, 1);
+    int64_t first = tgi_cpu_find_portion(run->chunk_count, k_splits, k_split, 1);
+    int64_t last = tgi_cpu_find_portion(run->chunk_count, k_splits, k_split + 1, 1);
     tgi_skinny s = {.m = p->m, .n = cols, .sums = sums, .sums_row = cols};
     s.b_stride = run->function == run->kernels->rank ? p->b.row : p->b.col;
     for (int64_t chunk = first; chunk < last; chunk++) {
@@ -127,7 +127,7 @@ static tg_status run_strips(const tgi_call *call, int is_rank)
     int64_t sums_bytes = count_chunk_sums_bytes(p, decision, &run);
     run.chunk_sums = sums_bytes ? call->workspace : NULL;
     run.thread_blocks = (char *)call->workspace + sums_bytes;
-    int64_t count = p->batch_count * run.strip_count * decision->k_parts;
+    int64_t count = p->batch_count * run.strip_count * decision->k_splits;
     tgi_threads_run(run_strip, &run, count, prepared->thread_count);
     if (sums_bytes) {
         tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);
@@ -173,14 +173,14 @@ static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
         strips = (strips / wanted + 1) * wanted;
     decision->kc = kc;
     decision->strip_cols = tgi_round_up(tgi_divide_up(p->n, strips), line_cols);
-    decision->k_parts = 1;
+    decision->k_splits = 1;
     int64_t tasks = p->batch_count * (tgi_divide_up(p->n, decision->strip_cols));
     int64_t chunk_count = tgi_divide_up(p->k, kc);
     if (p->batch_count == 1 && tasks < thread_count && chunk_count > 1 &&
         (double)chunk_count * (double)(p->m * p->n * tgi_type_sum_bytes(p->type)) <=
             (double)TGI_CHUNK_SUMS_BYTES) {
-        int64_t parts = thread_count / tasks;
-        decision->k_parts = parts < chunk_count ? parts : chunk_count;
+        int64_t splits = thread_count / tasks;
+        decision->k_splits = splits < chunk_count ? splits : chunk_count;
     }
 }
 
@@ -211,7 +211,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     proposal->thread_count = thread_count;
     choose_strips(p, kc, thread_count, &proposal->decision.strip);
     const tgi_strip_decision *strip = &proposal->decision.strip;
-    const int64_t tasks = p->batch_count * tgi_divide_up(p->n, strip->strip_cols) * strip->k_parts;
+    const int64_t tasks = p->batch_count * tgi_divide_up(p->n, strip->strip_cols) * strip->k_splits;
     work.thread_count = tasks < thread_count ? (int)tasks : thread_count;
     proposal->predicted_s = tgi_model_cpu_seconds(machine, &work);
 
@@ -235,7 +235,7 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *given,
                    TGI_SKINNY_ROWS);
         return;
     }
-    /* Each pass over the columns loads its part of A first; steps that fill no pass go one by
+    /* Each pass over the columns loads its columns of A first; steps that fill no pass go one by
      * one. */
     const double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
     const double m = (double)p->m, passes = (double)(p->k / TGI_RANK_DEPTH) * m / 2.0;

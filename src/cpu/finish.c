@@ -8,9 +8,9 @@ void tgi_cpu_finish(const tgi_call *call, tgi_finish_fn *finish, int64_t batch, 
 {
     const tgi_problem *p = call->problem;
     block->problem = p;
-#define FIND_PART(name)                                                                            \
-    block->name = tgi_problem_find_part(p, TGI_OPERAND_##name, call->name, batch, row, col);
-#define TGI_OPERAND(name, title, form, role, ...) TGI_OF_EPILOGUE_##role(FIND_PART(name))
+#define FIND_ELEMENT(name)                                                                         \
+    block->name = tgi_problem_find_element(p, TGI_OPERAND_##name, call->name, batch, row, col);
+#define TGI_OPERAND(name, title, form, role, ...) TGI_OF_EPILOGUE_##role(FIND_ELEMENT(name))
 #include "core/operands.def"
 #undef TGI_OPERAND
     if (!block->running) {

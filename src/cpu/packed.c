@@ -1,5 +1,5 @@
 /*
- * Family `packed` puts five loops around the register tile. Each task owns a part of D and packs
+ * Family `packed` puts five loops around the register tile. Each task owns a portion of D and packs
  * what it reads, so that threads never wait for each other:
  *
  *     for columns by nc
@@ -7,11 +7,11 @@
  *         for chunks of k
  *           for columns by strip_cols   pack B: chunk x strip, in the last-level cache
  *             for rows by mc            pack A: mc x chunk, in L2
- *               for tiles (panels.c)    a panel of B in L1 or L2, row tiles go by
+ *               for tiles (micropanels.c)    a micropanel of B in L1 or L2, row tiles go by
  *
  * Few rows do not pay for a B that goes to the last-level cache and back. A strip then has few
- * panels, which stay in L2, and A is packed once for all strips of a chunk. Tiles prefetch the next
- * strip, so that packing finds it in L2.
+ * micropanels, which stay in L2, and A is packed once for all strips of a chunk. Tiles prefetch the
+ * next strip, so that packing finds it in L2.
  *
  * If D is small and k is long, chunks of k are tasks too (split-K). Their sums go to the workspace
  * and are added in the order of k, as one thread would have done.
@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "cpu/blocking.h"
-#include "cpu/panels.h"
+#include "cpu/micropanels.h"
 #include "threads/threads.h"
 
 typedef struct packed_run {
@@ -59,8 +59,8 @@ static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision,
     run->chunk_k = decision->kc;
     run->chunk_count = tgi_divide_up(p->k, decision->kc);
     int64_t k_elems = count_k_elems(tiles, decision->kc);
-    int64_t nc = tgi_round_up(decision->nc, decision->panel_cols);
-    int64_t strip_cols = tgi_round_up(decision->strip_cols, decision->panel_cols);
+    int64_t nc = tgi_round_up(decision->nc, decision->micropanel_cols);
+    int64_t strip_cols = tgi_round_up(decision->strip_cols, decision->micropanel_cols);
     int64_t rows_kept = p->m < TGI_ROWS_KEPT ? p->m : TGI_ROWS_KEPT;
     run->a_bytes = decision->is_a_packed ? tgi_round_up(decision->mc, tiles->rows) *
                                                pitch_elems(tiles, decision->kc) * tiles->elem_bytes
@@ -76,7 +76,7 @@ static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision,
 static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_decision *decision,
                                       const packed_run *run)
 {
-    if (decision->k_parts == 1)
+    if (decision->k_splits == 1)
         return 0;
     return tgi_round_up(run->chunk_count * p->m * p->n * tgi_type_sum_bytes(p->type),
                         TGI_ALIGN_BYTES);
@@ -84,35 +84,35 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_dec
 
 #define PACKED_DEPTH 16 /* steps of k, even: pairs are not torn apart */
 
-static void pack_b(const packed_run *run, const tgi_panels *s, int64_t k0, int64_t k,
+static void pack_b(const packed_run *run, const tgi_micropanels *s, int64_t k0, int64_t k,
                    tgi_right *right, char *block)
 {
     const tgi_problem *p = run->call->problem;
     const tgi_tile_set *tiles = run->tiles;
     const int64_t bytes = tgi_type_bytes(p->type);
-    const int64_t panel_cols = run->decision.panel_cols;
-    right->cols = panel_cols;
+    const int64_t micropanel_cols = run->decision.micropanel_cols;
+    right->cols = micropanel_cols;
     if (!run->decision.is_b_packed) {
         right->data = tgi_cpu_at(run->call->b, &p->b, s->batch, k0, s->col, bytes);
         right->row = p->b.row;
-        right->panel_elems = panel_cols;
+        right->micropanel_elems = micropanel_cols;
         return;
     }
     right->data = block;
-    right->row = panel_cols;
-    right->panel_elems = count_k_elems(tiles, k) * panel_cols;
-    /* A pass takes a few rows across all panels, so that B is read in long runs. */
+    right->row = micropanel_cols;
+    right->micropanel_elems = count_k_elems(tiles, k) * micropanel_cols;
+    /* A pass takes a few rows across all micropanels, so that B is read in long runs. */
     const int64_t step = p->b.row == 1 && p->b.col != 1 ? k : PACKED_DEPTH;
     for (int64_t k1 = 0; k1 < k; k1 += step) {
-        for (int64_t j = 0; j < s->cols; j += panel_cols) {
-            int64_t elem =
-                j / panel_cols * right->panel_elems + k1 / tiles->k_per_elem * panel_cols;
+        for (int64_t j = 0; j < s->cols; j += micropanel_cols) {
+            int64_t elem = j / micropanel_cols * right->micropanel_elems +
+                           k1 / tiles->k_per_elem * micropanel_cols;
             tgi_copy copy = {
                 .target = block + elem * tiles->elem_bytes,
-                .target_stride = panel_cols,
+                .target_stride = micropanel_cols,
                 .source = tgi_cpu_at(run->call->b, &p->b, s->batch, k0 + k1, s->col + j, bytes),
                 .outer = k - k1 < step ? k - k1 : step,
-                .inner = s->cols - j < panel_cols ? s->cols - j : panel_cols,
+                .inner = s->cols - j < micropanel_cols ? s->cols - j : micropanel_cols,
                 .ahead = k - k1 > step ? step : 0,
                 .outer_stride = p->b.row,
                 .inner_stride = p->b.col};
@@ -122,7 +122,7 @@ static void pack_b(const packed_run *run, const tgi_panels *s, int64_t k0, int64
 }
 
 /* Packs rows row .. row + rows of A. The contiguous dimension stays contiguous. */
-static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64_t k,
+static void pack_a(const packed_run *run, const tgi_micropanels *s, int64_t k0, int64_t k,
                    tgi_left *left, char *block)
 {
     const tgi_problem *p = run->call->problem;
@@ -136,7 +136,7 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
     left->data = block;
     if (p->a.row != 1 || p->a.col == 1) {
         left->order = TGI_A_ALONG_K;
-        left->is_paneled = 0;
+        left->is_in_micropanels = 0;
         left->stride = pitch_elems(tiles, k);
         tgi_copy copy = {.target = block,
                          .target_stride = left->stride,
@@ -149,13 +149,13 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
         return;
     }
     left->order = TGI_A_ALONG_ROWS;
-    left->is_paneled = 1;
+    left->is_in_micropanels = 1;
     left->stride = 0;
     const int64_t k_elems = count_k_elems(tiles, k);
     /* A pass takes a few steps of k across all tiles, so that A is read in long runs. */
     for (int64_t k1 = 0; k1 < k; k1 += PACKED_DEPTH) {
-        for (int64_t index = 0, i = 0, rows; index < s->split.count; index++, i += rows) {
-            rows = s->split.rows + (index < s->split.larger_count);
+        for (int64_t index = 0, i = 0, rows; index < s->tiling.count; index++, i += rows) {
+            rows = s->tiling.rows + (index < s->tiling.larger_count);
             int64_t elem = i * k_elems + k1 / tiles->k_per_elem * rows;
             tgi_copy copy = {
                 .target = block + elem * tiles->elem_bytes,
@@ -179,8 +179,8 @@ typedef struct packed_chunk {
 } packed_chunk;
 
 /* Lets the tiles of a strip prefetch the next strip of B, of this chunk or the next one, and their
- * part of the next chunk of A. An operand along k is packed in runs that need no prefetches. */
-static void start_prefetches(const packed_run *run, const packed_chunk *chunk, tgi_panels *s,
+ * portion of the next chunk of A. An operand along k is packed in runs that need no prefetches. */
+static void start_prefetches(const packed_run *run, const packed_chunk *chunk, tgi_micropanels *s,
                              tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
 {
     const tgi_problem *p = run->call->problem;
@@ -200,24 +200,25 @@ static void start_prefetches(const packed_run *run, const packed_chunk *chunk, t
             tgi_cpu_at(run->call->b, &p->b, s->batch, is_inside ? chunk->k0 : next_k0, col, bytes),
             cols * bytes, p->b.row * bytes, is_inside ? chunk->k : chunk->next_k);
     if (decision->is_a_packed && p->a.row == 1 && p->a.col != 1 && chunk->next_k > 0) {
-        const int64_t parts = tgi_divide_up(chunk->col1 - chunk->col0, strip_cols);
-        const int64_t part = (s->col - chunk->col0) / strip_cols;
-        const int64_t k0 = tgi_cpu_find_part(chunk->next_k, parts, part, 1);
-        const int64_t k1 = tgi_cpu_find_part(chunk->next_k, parts, part + 1, 1);
+        const int64_t portions = tgi_divide_up(chunk->col1 - chunk->col0, strip_cols);
+        const int64_t portion = (s->col - chunk->col0) / strip_cols;
+        const int64_t k0 = tgi_cpu_find_portion(chunk->next_k, portions, portion, 1);
+        const int64_t k1 = tgi_cpu_find_portion(chunk->next_k, portions, portion + 1, 1);
         if (k1 > k0)
             tgi_cpu_start_prefetch(
                 &prefetches[count++],
                 tgi_cpu_at(run->call->a, &p->a, s->batch, s->row, next_k0 + k0, bytes),
                 s->rows * bytes, p->a.col * bytes, k1 - k0);
     }
-    const int64_t panels = tgi_divide_up(s->cols, decision->panel_cols);
-    const int64_t tiles = tgi_cpu_tile_count(s->rows, s->tiles->rows) * panels;
+    const int64_t micropanels = tgi_divide_up(s->cols, decision->micropanel_cols);
+    const int64_t tiles = tgi_cpu_tile_count(s->rows, s->tiles->rows) * micropanels;
     s->prefetch =
         tgi_cpu_pace_prefetches(prefetches, count, tiles * (s->k_elems / TGI_TILE_UNROLL));
 }
 
 /* Computes the columns of a strip for one chunk. */
-static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_panels *s, char *blocks)
+static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_micropanels *s,
+                      char *blocks)
 {
     const tgi_problem *p = run->call->problem;
     const int64_t row0 = s->row, row1 = s->row + s->rows, mc = run->decision.mc;
@@ -230,7 +231,7 @@ static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_pane
     for (int64_t row = row0; row < row1; row += mc) {
         s->row = row;
         s->rows = row1 - row < mc ? row1 - row : mc;
-        s->split = tgi_cpu_split_rows(s->rows, s->tiles->rows);
+        s->tiling = tgi_cpu_tile_rows(s->rows, s->tiles->rows);
         if (!is_a_there)
             pack_a(run, s, chunk->k0, chunk->k, &s->a, a_block);
         if (run->chunk_sums) {
@@ -238,18 +239,18 @@ static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_pane
             s->sums = run->chunk_sums + offset * sum_bytes;
             s->sums_row = p->n;
         } else if (run->running_bytes) {
-            s->running_row = tgi_round_up(run->decision.nc, run->decision.panel_cols);
+            s->running_row = tgi_round_up(run->decision.nc, run->decision.micropanel_cols);
             int64_t offset = (row - row0) * s->running_row + s->col - chunk->col0;
             s->running = b_block + run->b_bytes + offset * sum_bytes;
         }
-        tgi_cpu_run_panels(s);
+        tgi_cpu_run_micropanels(s);
     }
     s->row = row0;
     s->rows = row1 - row0;
 }
 
 /* Computes the rows and columns of `s` for chunks first .. last - 1. */
-static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64_t last,
+static void run_block(const packed_run *run, tgi_micropanels *s, int64_t first, int64_t last,
                       char *blocks)
 {
     const int64_t all_k = run->call->problem->k, strip_cols = run->decision.strip_cols;
@@ -270,38 +271,40 @@ static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64
     }
 }
 
-static void run_part(void *state, int64_t index, int thread)
+static void run_task(void *state, int64_t index, int thread)
 {
     const packed_run *run = state;
     const tgi_problem *p = run->call->problem;
     const tgi_packed_decision *decision = &run->decision;
     const tgi_tile_set *tiles = run->tiles;
-    int64_t part = index;
-    int64_t k_part = part % decision->k_parts;
-    part /= decision->k_parts;
-    int64_t col_part = part % decision->col_parts;
-    part /= decision->col_parts;
-    int64_t row_part = part % decision->row_parts;
-    int64_t batch = part / decision->row_parts;
-    int64_t row0 = tgi_cpu_find_part(p->m, decision->row_parts, row_part, 1);
-    int64_t row1 = tgi_cpu_find_part(p->m, decision->row_parts, row_part + 1, 1);
-    int64_t col0 = tgi_cpu_find_part(p->n, decision->col_parts, col_part, decision->panel_cols);
-    int64_t col1 = tgi_cpu_find_part(p->n, decision->col_parts, col_part + 1, decision->panel_cols);
-    int64_t first = tgi_cpu_find_part(run->chunk_count, decision->k_parts, k_part, 1);
-    int64_t last = tgi_cpu_find_part(run->chunk_count, decision->k_parts, k_part + 1, 1);
+    int64_t task = index;
+    int64_t k_split = task % decision->k_splits;
+    task /= decision->k_splits;
+    int64_t col_portion = task % decision->col_portions;
+    task /= decision->col_portions;
+    int64_t row_portion = task % decision->row_portions;
+    int64_t batch = task / decision->row_portions;
+    int64_t row0 = tgi_cpu_find_portion(p->m, decision->row_portions, row_portion, 1);
+    int64_t row1 = tgi_cpu_find_portion(p->m, decision->row_portions, row_portion + 1, 1);
+    int64_t col0 =
+        tgi_cpu_find_portion(p->n, decision->col_portions, col_portion, decision->micropanel_cols);
+    int64_t col1 = tgi_cpu_find_portion(p->n, decision->col_portions, col_portion + 1,
+                                        decision->micropanel_cols);
+    int64_t first = tgi_cpu_find_portion(run->chunk_count, decision->k_splits, k_split, 1);
+    int64_t last = tgi_cpu_find_portion(run->chunk_count, decision->k_splits, k_split + 1, 1);
     int64_t rows_kept = run->running_bytes ? TGI_ROWS_KEPT : p->m;
     char *blocks = run->thread_blocks + thread * (run->a_bytes + run->b_bytes + run->running_bytes);
     for (int64_t col = col0; col < col1; col += decision->nc) {
         for (int64_t row = row0; row < row1; row += rows_kept) {
-            tgi_panels s = {.call = run->call,
-                            .decision = decision,
-                            .kernels = run->kernels,
-                            .tiles = tiles,
-                            .batch = batch,
-                            .row = row,
-                            .col = col,
-                            .rows = row1 - row < rows_kept ? row1 - row : rows_kept,
-                            .cols = col1 - col < decision->nc ? col1 - col : decision->nc};
+            tgi_micropanels s = {.call = run->call,
+                                 .decision = decision,
+                                 .kernels = run->kernels,
+                                 .tiles = tiles,
+                                 .batch = batch,
+                                 .row = row,
+                                 .col = col,
+                                 .rows = row1 - row < rows_kept ? row1 - row : rows_kept,
+                                 .cols = col1 - col < decision->nc ? col1 - col : decision->nc};
             run_block(run, &s, first, last, blocks);
         }
     }
@@ -335,8 +338,9 @@ static tg_status launch(const tgi_call *call)
     int64_t sums_bytes = count_chunk_sums_bytes(p, decision, &run);
     run.chunk_sums = sums_bytes ? call->workspace : NULL;
     run.thread_blocks = (char *)call->workspace + sums_bytes;
-    int64_t count = p->batch_count * decision->row_parts * decision->col_parts * decision->k_parts;
-    tgi_threads_run(run_part, &run, count, prepared->thread_count);
+    int64_t count =
+        p->batch_count * decision->row_portions * decision->col_portions * decision->k_splits;
+    tgi_threads_run(run_task, &run, count, prepared->thread_count);
     if (sums_bytes) {
         tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);
     }

@@ -12,12 +12,12 @@ typedef struct reduction {
 } reduction;
 
 /* Reduces REDUCED_COLS columns of one row of D. */
-static void reduce_part(void *state, int64_t index, int thread)
+static void reduce_task(void *state, int64_t index, int thread)
 {
     const reduction *r = state;
     const tgi_problem *p = r->call->problem;
-    int64_t parts = tgi_divide_up(p->n, REDUCED_COLS);
-    int64_t row = index / parts, col = index % parts * REDUCED_COLS;
+    int64_t passes = tgi_divide_up(p->n, REDUCED_COLS);
+    int64_t row = index / passes, col = index % passes * REDUCED_COLS;
     _Alignas(64) char running[REDUCED_COLS * sizeof(double)];
     (void)thread;
     for (int64_t chunk = 0; chunk < r->chunk_count; chunk++) {
@@ -38,5 +38,5 @@ void tgi_cpu_reduce_chunks(const tgi_call *call, tgi_finish_fn *finish, const vo
     reduction state = {call, finish, chunk_sums, chunk_count};
     const tgi_problem *p = call->problem;
     int64_t count = p->m * tgi_divide_up(p->n, REDUCED_COLS);
-    tgi_threads_run(reduce_part, &state, count, tgi_cpu_get_prepared(call)->thread_count);
+    tgi_threads_run(reduce_task, &state, count, tgi_cpu_get_prepared(call)->thread_count);
 }

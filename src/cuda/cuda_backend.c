@@ -81,7 +81,7 @@ static void prepare_scale(const tgi_machine *machine, const tgi_problem *p,
     scale_prepared *prepared = block;
     (void)proposal;
     prepared->args.problem = *p;
-    prepared->args.k_part_count = 1;
+    prepared->args.split_count = 1;
     prepared->scale = (tgi_cuda_kernel){
         .image = "scale",
         .grid = {(unsigned)(block_count < limit ? block_count : limit),
@@ -130,10 +130,10 @@ static tg_status launch_bands(const tgi_cuda_queue *queue, const tgi_call *call,
     tg_status status = TG_STATUS_OK;
     for (int64_t row = 0; !status && row < row_count; row += prepared->band_rows) {
         const int is_last = row_count - row < prepared->band_rows;
-        const tgi_call part = call->problem->is_swapped ? tgi_gemm_find_part_call(call, 0, 0, row)
-                                                        : tgi_gemm_find_part_call(call, 0, row, 0);
+        const tgi_call moved = call->problem->is_swapped ? tgi_gemm_move_call(call, 0, 0, row)
+                                                         : tgi_gemm_move_call(call, 0, row, 0);
         status = prepared->launcher->launch(
-            queue, &part, prepared->block + (is_last ? prepared->block_bytes : 0));
+            queue, &moved, prepared->block + (is_last ? prepared->block_bytes : 0));
     }
     return status;
 }
@@ -180,8 +180,8 @@ static tgi_launch_fn *prepare(const tgi_machine *machine, const tgi_problem *p,
         prepared->launcher->prepare(machine, p, proposal, prepared->block);
         return launch;
     }
-    const tgi_problem band = tgi_bands_make_part(p, proposal->band_rows);
-    const tgi_problem last = tgi_bands_make_part(p, tgi_bands_count_rows(p) % proposal->band_rows);
+    const tgi_problem band = tgi_bands_make_band(p, proposal->band_rows);
+    const tgi_problem last = tgi_bands_make_band(p, tgi_bands_count_rows(p) % proposal->band_rows);
     prepared->block_bytes =
         tgi_round_up(prepared->launcher->count_prepared_bytes(p, proposal), TGI_CACHE_LINE_BYTES);
     prepared->launcher->prepare(machine, &band, proposal, prepared->block);
@@ -215,7 +215,7 @@ const tgi_backend tgi_backend_cuda = {
     .open = open_cuda,
     .close = close_cuda,
     .propose = propose,
-    .describe_split = tgi_cuda_describe_split,
+    .describe_tiling = tgi_cuda_describe_tiling,
     .count_prepared_bytes = count_prepared_bytes,
     .prepare = prepare,
     .measure_peak = tgi_cuda_measure_peak,

@@ -11,7 +11,7 @@
 #define OUT_COUNT (tgi_cuda_stage_count - IN_COUNT)
 
 /* The bytes of one copy that needs no pinned block. The bus is idle between two copies. */
-#define DIRECT_PART_BYTES ((int64_t)32 << 20)
+#define DIRECT_PIECE_BYTES ((int64_t)32 << 20)
 
 tg_status tgi_cuda_open_copies(const tgi_machine *machine, tgi_cuda_attend *attend, void *state,
                                tgi_cuda_panel_copies *copies)
@@ -72,23 +72,23 @@ static int is_direct(const tgi_cuda_panel_copies *copies, const tgi_operand_line
            tgi_cuda_find_memory(copies->machine, last) == TGI_MEMORY_PINNED;
 }
 
-/* Returns the bytes of a part of an operand: as many as fill a pinned block or, for direct copies,
- * whole lines. The last part may be smaller. */
-static int64_t get_part_bytes(const tgi_operand_lines *lines, int is_direct)
+/* Returns the bytes of a piece of an operand: as many as fill a pinned block or, for direct copies,
+ * whole lines. The last piece may be smaller. */
+static int64_t get_piece_bytes(const tgi_operand_lines *lines, int is_direct)
 {
     const int64_t line_bytes = get_line_bytes(lines);
     if (!is_direct)
         return TGI_CUDA_STAGE_BYTES;
     if (lines->line_count == 1)
-        return DIRECT_PART_BYTES;
-    return line_bytes > DIRECT_PART_BYTES ? line_bytes
-                                          : DIRECT_PART_BYTES / line_bytes * line_bytes;
+        return DIRECT_PIECE_BYTES;
+    return line_bytes > DIRECT_PIECE_BYTES ? line_bytes
+                                           : DIRECT_PIECE_BYTES / line_bytes * line_bytes;
 }
 
-/* Copies a part between pinned memory and the panel at `memory` on the device. The pinned memory is
- * the block or, if there is none, the operand itself. */
-static int copy_part(const tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines,
-                     int64_t offset, int64_t bytes, char *block, char *memory, int is_in)
+/* Copies a piece between pinned memory and the panel at `memory` on the device. The pinned memory
+ * is the block or, if there is none, the operand itself. */
+static int copy_piece(const tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines,
+                      int64_t offset, int64_t bytes, char *block, char *memory, int is_in)
 {
     const tgi_driver *driver = copies->driver;
     void *const stream = is_in ? copies->in_stream : copies->out_stream;
@@ -113,15 +113,15 @@ static int copy_part(const tgi_cuda_panel_copies *copies, const tgi_operand_line
                  : driver->copy_from_device(host, on_device, (size_t)bytes, stream);
 }
 
-/* Returns the bytes of the part at the place, and moves the place to the next part. */
+/* Returns the bytes of the piece at the place, and moves the place to the next piece. */
 static int64_t advance(const tgi_cuda_panel_copies *copies, tgi_cuda_out_place *place)
 {
     const tgi_cuda_panel_out *out = &copies->out[place->panel % tgi_cuda_out_count];
     const int64_t total_bytes = tgi_operand_lines_count_bytes(&out->lines);
     const int64_t rest = total_bytes - place->offset;
-    const int64_t part_bytes = get_part_bytes(&out->lines, out->is_direct);
-    const int64_t bytes = rest < part_bytes ? rest : part_bytes;
-    place->part++;
+    const int64_t piece_bytes = get_piece_bytes(&out->lines, out->is_direct);
+    const int64_t bytes = rest < piece_bytes ? rest : piece_bytes;
+    place->piece++;
     place->offset += bytes;
     if (place->offset == total_bytes) {
         place->panel++;
@@ -130,34 +130,34 @@ static int64_t advance(const tgi_cuda_panel_copies *copies, tgi_cuda_out_place *
     return bytes;
 }
 
-/* Starts to copy the next part out, if there is one and a pinned block is free. */
+/* Starts to copy the next piece out, if there is one and a pinned block is free. */
 static int issue_out(tgi_cuda_panel_copies *copies)
 {
     const tgi_driver *driver = copies->driver;
     const tgi_cuda_out_place at = copies->issued;
-    if (at.panel == copies->out_count || at.part - copies->done.part == OUT_COUNT)
+    if (at.panel == copies->out_count || at.piece - copies->done.piece == OUT_COUNT)
         return 0;
-    const int stage = IN_COUNT + (int)(at.part % OUT_COUNT);
+    const int stage = IN_COUNT + (int)(at.piece % OUT_COUNT);
     const tgi_cuda_panel_out *out = &copies->out[at.panel % tgi_cuda_out_count];
     const int64_t bytes = advance(copies, &copies->issued);
     int error = driver->make_stream_wait(copies->out_stream, out->ready, 0);
     if (!error)
-        error = copy_part(copies, &out->lines, at.offset, bytes,
-                          out->is_direct ? NULL : copies->staging->blocks[stage], out->memory, 0);
+        error = copy_piece(copies, &out->lines, at.offset, bytes,
+                           out->is_direct ? NULL : copies->staging->blocks[stage], out->memory, 0);
     if (!error)
         error = driver->record_event(copies->staging->events[stage], copies->out_stream);
     return tgi_cuda_note_error(copies, error);
 }
 
-/* Finishes the copy out of the earliest part under way, if the part has arrived or is_waiting is
+/* Finishes the copy out of the earliest piece under way, if the piece has arrived or is_waiting is
  * 1. */
 static int finish_out(tgi_cuda_panel_copies *copies, int is_waiting)
 {
     const tgi_driver *driver = copies->driver;
     const tgi_cuda_out_place at = copies->done;
-    if (at.part == copies->issued.part)
+    if (at.piece == copies->issued.piece)
         return 0;
-    const int stage = IN_COUNT + (int)(at.part % OUT_COUNT);
+    const int stage = IN_COUNT + (int)(at.piece % OUT_COUNT);
     void *event = copies->staging->events[stage];
     const int error = is_waiting ? driver->wait_for_event(event) : driver->query_event(event);
     if (error == TGI_CUDA_ERROR_NOT_READY || !tgi_cuda_note_error(copies, error))
@@ -198,13 +198,13 @@ void tgi_cuda_bring_on(tgi_cuda_panel_copies *copies)
         finish_out(copies, 1);
 }
 
-/* Starts to copy a part in, once the pinned block that it takes is free. If is_own is 1, the part
+/* Starts to copy a piece in, once the pinned block that it takes is free. If is_own is 1, the piece
  * is copied from the operand's own memory. */
 static int issue_in(tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines, int64_t offset,
                     int64_t bytes, int is_own, char *memory)
 {
     const tgi_driver *driver = copies->driver;
-    const int stage = (int)(copies->in_part++ % IN_COUNT);
+    const int stage = (int)(copies->in_piece++ % IN_COUNT);
     char *const block = copies->staging->blocks[stage];
     int error;
     while ((error = driver->query_event(copies->staging->events[stage])) ==
@@ -215,7 +215,7 @@ static int issue_in(tgi_cuda_panel_copies *copies, const tgi_operand_lines *line
     if (!error && !is_own)
         tgi_operand_lines_move(lines, offset, bytes, block, 1, copies->thread_count);
     if (!error)
-        error = copy_part(copies, lines, offset, bytes, is_own ? NULL : block, memory, 1);
+        error = copy_piece(copies, lines, offset, bytes, is_own ? NULL : block, memory, 1);
     if (!error)
         error = driver->record_event(copies->staging->events[stage], copies->in_stream);
     return tgi_cuda_note_error(copies, error);
@@ -226,10 +226,10 @@ void tgi_cuda_copy_panel_in(tgi_cuda_panel_copies *copies, const tgi_operand_lin
 {
     const int64_t total_bytes = tgi_operand_lines_count_bytes(lines);
     const int is_own = total_bytes > 0 && is_direct(copies, lines);
-    const int64_t part_bytes = get_part_bytes(lines, is_own);
-    for (int64_t offset = 0; offset < total_bytes && !copies->error; offset += part_bytes) {
+    const int64_t piece_bytes = get_piece_bytes(lines, is_own);
+    for (int64_t offset = 0; offset < total_bytes && !copies->error; offset += piece_bytes) {
         const int64_t rest = total_bytes - offset;
-        issue_in(copies, lines, offset, rest < part_bytes ? rest : part_bytes, is_own, memory);
+        issue_in(copies, lines, offset, rest < piece_bytes ? rest : piece_bytes, is_own, memory);
         serve(copies);
     }
 }

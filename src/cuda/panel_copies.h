@@ -22,10 +22,10 @@ typedef struct tgi_cuda_panel_out {
     int is_direct; /* 1: it is copied without a pinned block */
 } tgi_cuda_panel_out;
 
-/* A tgi_cuda_out_place is the place of a part in the sequence of all that is copied out. */
+/* A tgi_cuda_out_place is the place of a piece in the sequence of all that is copied out. */
 typedef struct tgi_cuda_out_place {
     int64_t panel, offset; /* number of the panel, and byte offset in it */
-    int64_t part;          /* number of parts before it */
+    int64_t piece;         /* number of pieces before it */
 } tgi_cuda_out_place;
 
 /* Continues the caller's own work without waiting. Returns 0 if nothing could be done. */
@@ -39,10 +39,10 @@ typedef struct tgi_cuda_panel_copies {
     tgi_cuda_staging *staging;
     void *in_stream, *out_stream;
     int thread_count;
-    int64_t in_part; /* parts that were copied in */
+    int64_t in_piece; /* pieces that were copied in */
     tgi_cuda_panel_out out[tgi_cuda_out_count];
     int64_t out_count;               /* panels that were passed to copy_panel_out */
-    tgi_cuda_out_place issued, done; /* the next part to start, and to finish */
+    tgi_cuda_out_place issued, done; /* the next piece to start, and to finish */
     int error;                       /* first error of the driver, after which nothing is copied */
 } tgi_cuda_panel_copies;
 
@@ -74,7 +74,7 @@ static inline int64_t tgi_cuda_count_out(const tgi_cuda_panel_copies *copies)
     return copies->out_count - copies->done.panel;
 }
 
-/* Continues copies out and the caller's work. If there is nothing else to do, it waits for a part
+/* Continues copies out and the caller's work. If there is nothing else to do, it waits for a piece
  * of D. */
 void tgi_cuda_bring_on(tgi_cuda_panel_copies *copies);
 

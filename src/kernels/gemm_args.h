@@ -7,10 +7,10 @@
 
 #include "core/problem.h"
 
-/* A block of the kernel that adds split-K parts (parts.cu): threads along D, 16 bytes each, and the
- * most threads across parts. */
-#define TGI_PART_COLS 32
-#define TGI_PART_ROWS_MAX 16
+/* A block of the kernel that adds splits (splits.cu): threads along D, 16 bytes each, and the
+ * most threads across splits. */
+#define TGI_ADD_COLS 32
+#define TGI_ADD_ROWS_MAX 16
 
 typedef struct tgi_gemm_args {
     tgi_problem problem; /* batch_count >= 1, k >= 1; any strides, in elements */
@@ -18,16 +18,16 @@ typedef struct tgi_gemm_args {
 #define TGI_OPERAND(name, title, form, role, ...) TGI_POINTER_##form##_##role(name);
 #include "core/operands.def"
 #undef TGI_OPERAND
-    /* Sums of split-K parts, in the accumulator's type. Part s of batch entry p has m x n sums,
-     * row-major without gaps, from element (p * k_part_count + s) * m * n on. Unused if
-     * k_part_count is 1. */
+    /* Sums of splits, in the accumulator's type. Split s of batch entry p has m x n sums,
+     * row-major without gaps, from element (p * split_count + s) * m * n on. Unused if
+     * split_count is 1. */
     void *workspace;
 
-    /* Part s sums over k from s * k_part_elems to min(k, (s + 1) * k_part_elems) - 1. The kernel of
-     * parts.cu adds the parts in order and applies the epilogue. Family wgmma splits only some
+    /* Split s sums over k from s * split_elems to min(k, (s + 1) * split_elems) - 1. The kernel of
+     * splits.cu adds the splits in order and applies the epilogue. Family wgmma splits only some
      * tiles, and stores their sums in another order (wgmma/partial_tiles.cuh). */
-    int64_t k_part_elems;
-    int32_t k_part_count;
+    int64_t split_elems;
+    int32_t split_count;
 
     /* Elements of one access to A, B and D: 1, or those of 16 bytes if pointers and strides allow
      * it. a_along_k, b_along_k: 1 if the shorter stride runs along k, not along m or n. */

@@ -14,7 +14,7 @@ typedef struct tgi_cpu_work {
     double macs_per_cycle; /* rate of one core at best */
     double memory_bytes;   /* bytes of the operands, and those of a second pass over D */
     double memory_share;   /* share of the memory's rate for this order of access, 0..1 */
-    double fixed_cycles;   /* set-up of each call, panel and tile */
+    double fixed_cycles;   /* set-up of each call, micropanel and tile */
     int thread_count;
 } tgi_cpu_work;
 

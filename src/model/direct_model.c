@@ -10,10 +10,10 @@
  * shuffles if they lie along k, others in shared memory. */
 static double find_lanes_seconds(const tgi_figures *f, const tgi_tile_work *work, double words)
 {
-    const double in_warp = work->access == TGI_ACCESS_VECTORS ? fmin(work->part_count, WARP) : 1.0;
+    const double in_warp = work->access == TGI_ACCESS_VECTORS ? fmin(work->split_count, WARP) : 1.0;
     return words * words *
            ((in_warp - 1.0) * f->direct_lane_s[0] +
-            (work->part_count / in_warp - 1.0) * f->direct_lane_s[1]);
+            (work->split_count / in_warp - 1.0) * f->direct_lane_s[1]);
 }
 
 /* Returns the least seconds of the products and of memory. */

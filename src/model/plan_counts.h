@@ -6,22 +6,21 @@
 #include "model/machine.h"
 
 /* The split of a problem in a plan. */
-typedef struct tgi_plan_split {
-    int64_t k_part_count; /* at least 1 */
-    int64_t whole_tiles;  /* tiles of D whose k is not split, in whole clusters */
-    int64_t whole_rows;   /* rows of D of such tiles, where those are counted instead */
-    int cluster_rows;     /* tiles of a cluster, one below the other: at least 1 */
-    int64_t
-        cluster_parts;   /* split-K parts of every tile that a cluster adds without the workspace */
-    int is_transposed;   /* 1 if tiles have their rows along D's columns */
-    int64_t tile_cols;   /* families rank and dot: columns of a tile; 0: the kernel's */
-    int64_t block_count; /* 0: one for each tile of D and split-K part */
+typedef struct tgi_plan_tiling {
+    int64_t split_count;    /* at least 1 */
+    int64_t whole_tiles;    /* tiles of D whose k is not split, in whole clusters */
+    int64_t whole_rows;     /* rows of D of such tiles, where those are counted instead */
+    int cluster_rows;       /* tiles of a cluster, one below the other: at least 1 */
+    int64_t cluster_splits; /* splits of every tile that a cluster adds without the workspace */
+    int is_transposed;      /* 1 if tiles have their rows along D's columns */
+    int64_t tile_cols;      /* families rank and dot: columns of a tile; 0: the kernel's */
+    int64_t block_count;    /* 0: one for each tile of D and split */
     int64_t resident_count; /* blocks that share a multiprocessor; 0 if not known */
     int thread_count;       /* a block's threads; 0: the kernel's */
-} tgi_plan_split;
+} tgi_plan_tiling;
 
 typedef struct tgi_plan_counts {
-    int64_t block_count, k_part_count;
+    int64_t block_count, split_count;
     int threads_per_block;
     double global_read_bytes,
         global_write_bytes; /* bytes that threads ask for, with partial sums */
@@ -32,6 +31,6 @@ typedef struct tgi_plan_counts {
 /* Returns the counts of a legal kernel for a problem that forms products. They are all 0 for a
  * kernel of the CPU. */
 tgi_plan_counts tgi_model_count_plan(const tgi_gpu *gpu, const tgi_kernel *kernel,
-                                     const tgi_problem *problem, const tgi_plan_split *split);
+                                     const tgi_problem *problem, const tgi_plan_tiling *tiling);
 
 #endif

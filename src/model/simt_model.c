@@ -66,10 +66,10 @@ static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
 
 /* Returns the cycles in which a multiprocessor does `block_count` blocks that start together. */
 static double count_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
-                           double block_count, double part_elems)
+                           double block_count, double split_elems)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double depth = ceil(part_elems / kernel->tile_depth) * kernel->tile_depth;
+    const double depth = ceil(split_elems / kernel->tile_depth) * kernel->tile_depth;
     const double sums = block_count * kernel->tile_rows * kernel->tile_cols;
     const double warps = block_count * kernel->thread_count / 32 / SCHEDULERS_PER_SM;
     const double bytes_per_cycle =
@@ -95,8 +95,8 @@ double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     if (rest > 0.0)
         cycles += count_cycles(gpu, kernel, p, rest, work->block_k);
     double memory_s = tgi_model_tile_bytes(p) / (f->simt_memory_share * gpu->memory_bytes_per_s);
-    double parts_s = tgi_model_parts_seconds(p, work, f->simt_parts_s,
-                                             f->simt_parts_ratio * gpu->memory_bytes_per_s);
+    double splits_s = tgi_model_splits_seconds(p, work, f->simt_splits_s,
+                                               f->simt_splits_ratio * gpu->memory_bytes_per_s);
     const double finish_s = tgi_model_finish_seconds(gpu, kernel, p, work);
-    return f->launch_s + fmax(cycles / gpu->clock_hz + finish_s, memory_s) + parts_s;
+    return f->launch_s + fmax(cycles / gpu->clock_hz + finish_s, memory_s) + splits_s;
 }

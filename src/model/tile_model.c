@@ -67,22 +67,22 @@ double tgi_model_tile_bytes(const tgi_problem *p)
            (double)p->batch_count;
 }
 
-double tgi_model_parts_seconds(const tgi_problem *p, const tgi_tile_work *work, double start_s,
-                               double bytes_per_s)
+double tgi_model_splits_seconds(const tgi_problem *p, const tgi_tile_work *work, double start_s,
+                                double bytes_per_s)
 {
-    if (work->part_count <= 1.0)
+    if (work->split_count <= 1.0)
         return 0.0;
-    double elems = work->part_count * (double)p->m * (double)p->n * (double)p->batch_count;
+    double elems = work->split_count * (double)p->m * (double)p->n * (double)p->batch_count;
     return start_s + 2.0 * elems * (double)tgi_type_sum_bytes(p->type) / bytes_per_s;
 }
 
-/* Returns the seconds of the launch and of the split-K parts of D, which stay in L2. */
-static double find_fixed_seconds(const tgi_gpu *gpu, const tgi_problem *p,
-                                 const tgi_tile_work *work)
+/* Returns the seconds of the launch and of the splits of D, which stay in L2. */
+static double find_base_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    return f->launch_s + tgi_model_parts_seconds(p, work, f->parts_s + f->part_s * work->part_count,
-                                                 f->cache_ratio * gpu->memory_bytes_per_s);
+    return f->launch_s + tgi_model_splits_seconds(p, work,
+                                                  f->splits_s + f->split_s * work->split_count,
+                                                  f->cache_ratio * gpu->memory_bytes_per_s);
 }
 
 /* Returns the seconds of blocks of `round_count` rounds each. A round takes latency_s, or compute_s
@@ -106,7 +106,7 @@ static double find_epilogue_seconds(const tgi_figures *f, const tgi_kernel *kern
     const double *element_s = has_rows ? f->row_element_s : f->element_s;
     const double *activation_s = has_rows ? f->row_activation_s : f->element_activation_s;
     const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
-    if (work->part_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue))
+    if (work->split_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue))
         return 0.0;
     return count * (element_s[is_fp64] + has_activation * activation_s[is_fp64 + is_dmma]);
 }
@@ -120,13 +120,13 @@ double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     return find_block_seconds(gpu, work, 1.0, seconds, f->element_share * seconds);
 }
 
-/* Returns the seconds that tiles, or the adding of their parts, wait for C and the bias. */
+/* Returns the seconds that tiles, or the adding of their splits, wait for C and the bias. */
 static double find_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                  const tgi_tile_work *work)
 {
     const double terms_s = tgi_figures_find(gpu->capability)->terms_s;
     tgi_tile_work whole = *work;
-    whole.block_count /= work->part_count;
+    whole.block_count /= work->split_count;
     return tgi_epilogue_is_sum_alone(&p->epilogue)
                ? 0.0
                : find_block_seconds(gpu, &whole, 1.0, terms_s, 0.0);
@@ -169,7 +169,7 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    double fixed_s = find_fixed_seconds(gpu, p, work);
+    double fixed_s = find_base_seconds(gpu, p, work);
     if (work->copy_k > 0.0)
         return fixed_s + fmax(find_wide_seconds(gpu, kernel, p, work), memory_s);
     fixed_s += find_terms_seconds(gpu, p, work);
@@ -242,7 +242,7 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
                      find_block_seconds(gpu, work, 1.0, store_s, store_s) +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    return find_fixed_seconds(gpu, p, work) + f->dmma_s + find_terms_seconds(gpu, p, work) +
+    return find_base_seconds(gpu, p, work) + f->dmma_s + find_terms_seconds(gpu, p, work) +
            fmax(seconds, memory_s);
 }
 
@@ -285,13 +285,13 @@ static double find_resident(const tgi_gpu *gpu, const tgi_tile_work *work)
     return fmin(ceil(work->block_count / gpu->sm_count), work->blocks_per_sm);
 }
 
-/* Returns the seconds for storing a tile's sums to D, or to the workspace of split-K parts. */
+/* Returns the seconds for storing a tile's sums to D, or to the workspace of splits. */
 static double find_mma_store_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                      const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double bytes = 4.0 * kernel->tile_rows * kernel->tile_cols;
-    const int is_direct = work->part_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue);
+    const int is_direct = work->split_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue);
     return f->mma_tile_s + bytes / (f->mma_store_bytes_per_cycle * gpu->clock_hz) *
                                (is_direct ? 1.0 : f->mma_epilogue_ratio);
 }
@@ -332,7 +332,7 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
     const double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
                            find_block_seconds(gpu, work, 1.0, store_s, store_s);
     const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    return find_fixed_seconds(gpu, p, work) + f->mma_s + fmax(seconds, memory_s);
+    return find_base_seconds(gpu, p, work) + f->mma_s + fmax(seconds, memory_s);
 }
 
 /* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again
@@ -395,6 +395,6 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
         ceil(work->block_k / kernel->tile_depth) * step_s + (work->tile_count - 1.0) * tile_s;
     if (is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_dot)
         tiles_s = f->dot_s;
-    return find_fixed_seconds(gpu, p, work) + f->skinny_latency_s + tiles_s +
+    return find_base_seconds(gpu, p, work) + f->skinny_latency_s + tiles_s +
            fmax(fmax(compute_s, steps_s), memory_s);
 }

@@ -18,9 +18,9 @@ typedef enum tgi_access {
 
 /* The work of a kernel's blocks. */
 typedef struct tgi_tile_work {
-    double block_count; /* blocks of all tiles, split-K parts and batch entries */
+    double block_count; /* blocks of all tiles, splits and batch entries */
     double block_k;     /* elements along k of one block, over all its tiles */
-    double part_count;  /* split-K parts of a tile */
+    double split_count; /* splits of a tile */
     double tile_cols;   /* columns of a tile of families rank and dot */
     double copy_bytes;  /* bytes of the narrower of the accesses to A and B in family mma */
     double copy_k;      /* k of a stage of a wide tile of family small; 0: it is not wide */
@@ -32,10 +32,10 @@ typedef struct tgi_tile_work {
 /* Returns the bytes of the operands and D, each counted once. */
 double tgi_model_tile_bytes(const tgi_problem *problem);
 
-/* Returns the seconds of writing, reading and adding split-K parts of D. The second launch takes
+/* Returns the seconds of writing, reading and adding splits of D. The second launch takes
  * start_s. */
-double tgi_model_parts_seconds(const tgi_problem *problem, const tgi_tile_work *work,
-                               double start_s, double bytes_per_s);
+double tgi_model_splits_seconds(const tgi_problem *problem, const tgi_tile_work *work,
+                                double start_s, double bytes_per_s);
 
 /* Returns the seconds in which blocks finish their elements, one after another in each thread,
  * where D is more than the sums. They wait for memory most of that time, while others on their
@@ -60,7 +60,7 @@ double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                               const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_tile_work *work);
-/* Returns the seconds of family small without stages. work->part_count threads share out k, each
+/* Returns the seconds of family small without stages. work->split_count threads share out k, each
  * with block_k of it, loads copy_k steps at once, and finishes tile_count rows of D. Access by
  * vectors means that B lies along k. */
 double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *problem,

@@ -1,7 +1,7 @@
 /* Loads of the model of family wgmma: copies into the stages, L2 and memory. */
 #include <math.h>
 
-#include "model/wgmma_parts.h"
+#include "model/wgmma_seconds.h"
 
 #define OBLONG_LINES 192     /* lines of a step of tiles of 64 x 128 and 128 x 64 */
 #define UNALIGNED_LINES 64.0 /* unaligned lines in one copy */
@@ -102,9 +102,9 @@ double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
     const tgi_wgmma_work *work = c->work;
     const double wait_s = work->cluster_rows > 1 ? f->wgmma_cluster_latency_s : f->wgmma_latency_s;
     const int is_shared = readers->a_at_once >= 2.0 && readers->b_at_once >= 2.0;
-    return wait_s * (!is_shared                ? 1.0
-                     : work->cluster_parts > 1 ? f->wgmma_apart_wait
-                                               : f->wgmma_shared_wait);
+    return wait_s * (!is_shared                 ? 1.0
+                     : work->cluster_splits > 1 ? f->wgmma_apart_wait
+                                                : f->wgmma_shared_wait);
 }
 
 double tgi_wgmma_start_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
@@ -140,11 +140,11 @@ double tgi_wgmma_memory_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers
 {
     const tgi_figures *f = c->figures;
     const tgi_wgmma_work *work = c->work;
-    const double slots = work->slot_count, parts = work->part_count;
+    const double slots = work->slot_count, splits = work->split_count;
     const double each_s = tgi_model_tile_bytes(c->problem) *
                           (1.0 + f->wgmma_copied_share * find_copied_ratio(c, readers)) /
                           (f->wgmma_memory_share * c->gpu->memory_bytes_per_s) /
                           (work->whole_count + work->split_tile_count);
     return find_round_seconds(work->whole_count, slots, each_s) +
-           find_round_seconds(work->split_tile_count * parts, slots, each_s / parts);
+           find_round_seconds(work->split_tile_count * splits, slots, each_s / splits);
 }

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "model/wgmma_parts.h"
+#include "model/wgmma_seconds.h"
 
 #define RUN_CHUNKS 32.0 /* steps of k after which a block on slices writes its sums */
 
@@ -46,10 +46,10 @@ static double find_own_seconds(const tgi_wgmma_case *c, const step_seconds *step
                                double memory_share)
 {
     const tgi_wgmma_work *work = c->work;
-    const double slots = work->slot_count, split_units = work->split_tile_count * work->part_count;
-    const double whole_steps = work->cluster_parts > 1 ? work->part_steps : work->step_count;
+    const double slots = work->slot_count, split_units = work->split_tile_count * work->split_count;
+    const double whole_steps = work->cluster_splits > 1 ? work->split_steps : work->step_count;
     return ceil(work->whole_count / slots) * find_tile_seconds(c, step, whole_steps, memory_share) +
-           ceil(split_units / slots) * find_tile_seconds(c, step, work->part_steps, memory_share);
+           ceil(split_units / slots) * find_tile_seconds(c, step, work->split_steps, memory_share);
 }
 
 /* Returns the seconds by which relayout warps are ahead: they fill the next tile's stages while the
@@ -80,7 +80,7 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const tgi_wgmma_case c = {f,       gpu,  kernel,
                               problem, work, tgi_wgmma_find_step(f, kernel, problem)};
     const tgi_wgmma_readers readers = tgi_wgmma_count_readers(&c);
-    const double split_units = work->split_tile_count * work->part_count;
+    const double split_units = work->split_tile_count * work->split_count;
     const double memory_s = tgi_wgmma_memory_seconds(&c, &readers);
     const double products_s = tgi_wgmma_products_seconds(&c);
     const double busy_share = fmin(1.0, (work->whole_count + split_units) / work->slot_count);

@@ -2,19 +2,19 @@
  * workspace. */
 #include <math.h>
 
-#include "model/wgmma_parts.h"
+#include "model/wgmma_seconds.h"
 
 double tgi_wgmma_exchange_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
     const int has_slices = tgi_kernels_has_slices(c->kernel);
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
-    const double others = c->work->cluster_parts - 1;
-    const double bytes = sums * 4.0 * others / c->work->cluster_parts;
+    const double others = c->work->cluster_splits - 1;
+    const double bytes = sums * 4.0 * others / c->work->cluster_splits;
     if (others <= 0.0)
         return 0.0;
     return (has_slices ? f->slice_share_s : f->wgmma_share_s) +
-           f->wgmma_share_part_s * (others - 1.0) +
+           f->wgmma_share_split_s * (others - 1.0) +
            bytes / (has_slices ? f->slice_share_bytes_per_s : f->wgmma_share_bytes_per_s);
 }
 
@@ -24,7 +24,7 @@ double tgi_wgmma_partial_store_seconds(const tgi_wgmma_case *c)
     const tgi_wgmma_work *work = c->work;
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
     const double put_s = f->wgmma_tile_s + sums * 4.0 / f->wgmma_partial_bytes_per_s;
-    return ceil(work->split_tile_count * work->part_count / work->slot_count) * put_s;
+    return ceil(work->split_tile_count * work->split_count / work->slot_count) * put_s;
 }
 
 double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c)
@@ -32,11 +32,11 @@ double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c)
     const tgi_figures *f = c->figures;
     const tgi_wgmma_work *work = c->work;
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
-    const double units = work->split_tile_count * work->part_count;
+    const double units = work->split_tile_count * work->split_count;
     const int has_slices = tgi_kernels_has_slices(c->kernel);
     if (work->split_tile_count <= 0.0)
         return 0.0;
-    return f->wgmma_partial_add_s + f->wgmma_partial_add_split_s[has_slices] * work->part_count +
+    return f->wgmma_partial_add_s + f->wgmma_partial_add_split_s[has_slices] * work->split_count +
            units * work->cluster_rows * sums * 4.0 /
                (f->wgmma_partial_add_ratios[has_slices] * c->gpu->memory_bytes_per_s) +
            tgi_wgmma_epilogue_seconds(c, 1.0);

@@ -1,9 +1,9 @@
 /* Stores in the model of family wgmma: the work of a block between two tiles. */
 #include <math.h>
 
-#include "model/wgmma_parts.h"
+#include "model/wgmma_seconds.h"
 
-#define WIDE_PART_COLS 64 /* at most so many columns of D are stored together */
+#define WIDE_BOX_COLS 64 /* at most so many columns of D are stored together */
 
 /* Returns 1 if D's rows are the columns of the tile. */
 static int is_transposed(const tgi_problem *p)
@@ -15,33 +15,33 @@ static int is_transposed(const tgi_problem *p)
 static double find_transposed_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
-    const double parts = (double)c->kernel->tile_cols / c->work->d_part_cols;
-    const double part_s =
-        c->work->d_part_cols < WIDE_PART_COLS ? f->wgmma_transposed_narrow_part_s : 0.0;
-    return is_transposed(c->problem) ? f->wgmma_transposed_s + part_s * (parts - 1.0) : 0.0;
+    const double boxes = (double)c->kernel->tile_cols / c->work->d_box_cols;
+    const double box_s =
+        c->work->d_box_cols < WIDE_BOX_COLS ? f->wgmma_transposed_narrow_box_s : 0.0;
+    return is_transposed(c->problem) ? f->wgmma_transposed_s + box_s * (boxes - 1.0) : 0.0;
 }
 
 /* Returns the additional seconds of a tile that stores few columns together. */
 static double find_narrow_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
-    const double parts = (double)c->kernel->tile_cols / c->work->d_part_cols;
-    if (c->work->d_part_cols >= WIDE_PART_COLS)
+    const double boxes = (double)c->kernel->tile_cols / c->work->d_box_cols;
+    if (c->work->d_box_cols >= WIDE_BOX_COLS)
         return 0.0;
-    return f->wgmma_narrow_s[c->work->d_part_cols < WIDE_PART_COLS / 2 ? 0 : 1] +
-           f->wgmma_narrow_part_s * (parts - 1.0);
+    return f->wgmma_narrow_s[c->work->d_box_cols < WIDE_BOX_COLS / 2 ? 0 : 1] +
+           f->wgmma_narrow_box_s * (boxes - 1.0);
 }
 
-/* Returns the additional seconds of a part of the tile that threads store instead of TMA. */
-static double find_stored_part_seconds(const tgi_wgmma_case *c)
+/* Returns the additional seconds of a box of the tile that threads store instead of TMA. */
+static double find_stored_box_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
-    const int is_narrow = c->work->d_part_cols < WIDE_PART_COLS;
+    const int is_narrow = c->work->d_box_cols < WIDE_BOX_COLS;
     if (tgi_type_bytes(c->problem->d_type) > 1)
-        return is_narrow ? f->wgmma_stored_narrow_part_s : f->wgmma_stored_part_s;
+        return is_narrow ? f->wgmma_stored_narrow_box_s : f->wgmma_stored_box_s;
     if (is_transposed(c->problem))
-        return is_narrow ? f->wgmma_across_narrow_part_s : f->wgmma_across_part_s;
-    return is_narrow ? f->wgmma_bytes_narrow_part_s : f->wgmma_bytes_part_s;
+        return is_narrow ? f->wgmma_across_narrow_box_s : f->wgmma_across_box_s;
+    return is_narrow ? f->wgmma_bytes_narrow_box_s : f->wgmma_bytes_box_s;
 }
 
 static double find_stored_seconds(const tgi_wgmma_case *c)
@@ -49,8 +49,8 @@ static double find_stored_seconds(const tgi_wgmma_case *c)
     const tgi_wgmma_work *work = c->work;
     if (work->is_d_tma_stored)
         return 0.0;
-    return find_stored_part_seconds(c) *
-           ceil((double)c->kernel->tile_cols / work->d_part_cols / work->cluster_parts);
+    return find_stored_box_seconds(c) *
+           ceil((double)c->kernel->tile_cols / work->d_box_cols / work->cluster_splits);
 }
 
 /* Returns the seconds for 64 columns of C, whose elements are read by pairs, singly, or across the
@@ -59,10 +59,10 @@ static double find_c_seconds(const tgi_wgmma_case *c)
 {
     const tgi_layout *layout = &c->problem->c;
     const int is_paired = (c->problem->n | layout->row | layout->batch) % 2 == 0;
-    return c->figures->wgmma_c_part_s[layout->col != 1 ? 2 : is_paired ? 0 : 1];
+    return c->figures->wgmma_c_box_s[layout->col != 1 ? 2 : is_paired ? 0 : 1];
 }
 
-double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double parts)
+double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double boxes)
 {
     const tgi_figures *f = c->figures;
     const tgi_epilogue *e = &c->problem->epilogue;
@@ -72,8 +72,8 @@ double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double parts)
     if (tgi_kernels_has_slices(c->kernel))
         return f->slice_epilogue_s[is_transposed(c->problem)] + has_c * f->slice_c_s +
                has_activation * f->slice_activation_s;
-    return f->wgmma_epilogue_s + parts * (f->wgmma_epilogue_part_s + has_c * find_c_seconds(c) +
-                                          has_activation * f->wgmma_activation_part_s);
+    return f->wgmma_epilogue_s + boxes * (f->wgmma_epilogue_box_s + has_c * find_c_seconds(c) +
+                                          has_activation * f->wgmma_activation_box_s);
 }
 
 /* Returns 1 if the store of a tile is deferred: it runs while the block multiplies its next one. */
@@ -84,8 +84,8 @@ static int is_deferred(const tgi_wgmma_case *c)
     const tgi_problem *p = c->problem;
     return !work->is_a_unaligned && tgi_type_bytes(kernel->type) == 2 &&
            tgi_type_bytes(p->d_type) == 2 && work->is_d_tma_stored && !is_transposed(p) &&
-           work->cluster_parts == 1 && kernel->tile_cols > work->d_part_cols &&
-           work->step_count * work->d_part_cols >= (double)kernel->tile_cols;
+           work->cluster_splits == 1 && kernel->tile_cols > work->d_box_cols &&
+           work->step_count * work->d_box_cols >= (double)kernel->tile_cols;
 }
 
 double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
@@ -100,7 +100,7 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
     const double last = rounds > 0.0 && work->split_tile_count == 0.0 ? 1.0 : 0.0;
     const int64_t elem_bytes = tgi_type_bytes(c->problem->d_type);
     const double store_s =
-        sums / work->cluster_parts * (double)elem_bytes /
+        sums / work->cluster_splits * (double)elem_bytes /
         (elem_bytes == 4 ? f->wgmma_store_fp32_bytes_per_s : f->wgmma_store_bytes_per_s);
     /* The store of a 16-bit tile overlaps the wait for the next tile's stages. */
     const double later_stores =
@@ -109,6 +109,6 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
     return (is_deferred(c) ? last : stores) * store_s +
            rounds * (f->wgmma_tile_s + find_narrow_seconds(c) + tgi_wgmma_exchange_seconds(c) +
                      find_transposed_seconds(c) + find_stored_seconds(c)) +
-           epilogues * tgi_wgmma_epilogue_seconds(c, (double)c->kernel->tile_cols / WIDE_PART_COLS /
-                                                         work->cluster_parts);
+           epilogues * tgi_wgmma_epilogue_seconds(c, (double)c->kernel->tile_cols / WIDE_BOX_COLS /
+                                                         work->cluster_splits);
 }

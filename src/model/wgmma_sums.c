@@ -1,20 +1,20 @@
 /* Matrix instructions in the model of family wgmma: the products of a step and of a problem. */
 #include <math.h>
 
-#include "model/wgmma_parts.h"
+#include "model/wgmma_seconds.h"
 
 #define STEP_BYTES 128.0 /* bytes of a line of A or B in a step of k */
 #define CHUNK_BYTES 64.0 /* bytes of a line of a slice in a step of k */
-#define PART_COLS 128.0  /* columns of sums in one addition pass */
+#define PASS_COLS 128.0  /* columns of sums in one addition pass */
 
 /* Returns the cycles for waiting for the sums of a step's slices and adding them in FP32. With two
  * warpgroups, one multiplies during all or part of this time. */
 static double find_add_cycles(const tgi_figures *f, const tgi_kernel *kernel)
 {
-    const double part_cycles =
+    const double pass_cycles =
         kernel->thread_count > 256 ? f->slice_add_cycles_of_two : f->slice_add_cycles_of_one;
-    return kernel->tile_cols > 192 ? f->slice_add_cycles_of_parts
-                                   : ceil(kernel->tile_cols / PART_COLS) * part_cycles;
+    return kernel->tile_cols > 192 ? f->slice_add_cycles_of_passes
+                                   : ceil(kernel->tile_cols / PASS_COLS) * pass_cycles;
 }
 
 tgi_wgmma_step tgi_wgmma_find_step(const tgi_figures *figures, const tgi_kernel *kernel,
@@ -43,7 +43,7 @@ static double count_step_cycles(const tgi_wgmma_case *c)
 }
 
 /* Returns the share of wgmma_issue_share that a tile of this size reaches. An FP8 tile of more than
- * 192 columns has two parts. With two warpgroups, one adds a part in FP32 while the other
+ * 192 columns has two passes. With two warpgroups, one adds a pass in FP32 while the other
  * multiplies. */
 static double find_width_share(const tgi_figures *f, const tgi_kernel *kernel)
 {

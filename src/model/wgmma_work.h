@@ -12,14 +12,14 @@ typedef struct tgi_wgmma_work {
     int b_tile_lines;             /* lines of B in a stage: the tile's, or whole TMA boxes */
     int stage_count;
     int is_d_tma_stored;                  /* 1: TMA stores whole tiles of D */
-    int d_part_cols;                      /* columns of a tile that are stored together */
+    int d_box_cols;                       /* columns of a tile that are stored together */
     int cluster_rows;                     /* tiles of a cluster, one below the other */
     int group_rows;                       /* rows of clusters down which clusters are numbered */
-    int cluster_parts;                    /* blocks of a cluster that split k of one tile */
+    int cluster_splits;                   /* blocks of a cluster that split k of one tile */
     double slot_count;                    /* clusters that run at once */
     double whole_count, split_tile_count; /* clusters of whole tiles, and of split-K tiles */
     double step_count;                    /* steps of k of a tile */
-    double part_count, part_steps; /* parts of a split tile, by either split, and steps of each */
+    double split_count, split_steps; /* splits of a tile, in a cluster or not, and steps of each */
 } tgi_wgmma_work;
 
 #endif

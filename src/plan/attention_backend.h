@@ -16,17 +16,17 @@ typedef struct tgi_attention_choice {
     int thread_count;
     int64_t workspace_bytes;
     int64_t query_tile; /* queries of a task or a tile, of all heads that share keys */
-    int is_split;       /* CPU. 1: parts of the keys are tasks */
+    int is_split;       /* CPU. 1: splits of the keys are tasks */
     /* The following members are set only on a GPU. */
     const tgi_attention_row *row;
-    int64_t shared_heads;  /* query heads whose queries share tiles */
-    int64_t turn_count;    /* sets of row->queries queries of a tile, one after another */
-    int64_t tile_count;    /* tiles of the queries of shared_heads heads, one a block */
-    int64_t part_count;    /* blocks, or clusters, that share the keys of a tile */
-    int64_t cluster_count; /* blocks of a cluster; 1: no clusters */
-    int64_t split_count;   /* warps of a block that share its keys; 1: none */
-    int64_t part_keys;     /* keys of a block, or of each warp that shares them */
-    int64_t kept_keys;     /* few keys: those of part_keys that shared memory holds */
+    int64_t shared_heads;     /* query heads whose queries share tiles */
+    int64_t turn_count;       /* sets of row->queries queries of a tile, one after another */
+    int64_t tile_count;       /* tiles of the queries of shared_heads heads, one a block */
+    int64_t split_count;      /* blocks, or clusters, that share the keys of a tile */
+    int64_t cluster_count;    /* blocks of a cluster; 1: no clusters */
+    int64_t warp_split_count; /* warps of a block that share its keys; 1: none */
+    int64_t split_keys;       /* keys of a block, or of each warp that shares them */
+    int64_t kept_keys;        /* few keys: those of split_keys that shared memory holds */
     int64_t block_threads, shared_bytes;
     int is_resident;        /* 1: all blocks run at the same time */
     int64_t section_groups; /* groups of heads whose tiles come in turn */

@@ -149,19 +149,19 @@ static void count_plan(const tgi_backend *backend, const tgi_machine *machine,
                        const tgi_problem *problem, const tgi_proposal *proposal,
                        tg_candidate *candidate)
 {
-    tgi_plan_split split = {.k_part_count = 1,
-                            .cluster_rows = 1,
-                            .cluster_parts = 1,
-                            .resident_count = proposal->resident_blocks};
+    tgi_plan_tiling tiling = {.split_count = 1,
+                              .cluster_rows = 1,
+                              .cluster_splits = 1,
+                              .resident_count = proposal->resident_blocks};
     tgi_plan_counts counts = {.block_count = 0};
     if (proposal->is_legal && !tgi_problem_is_empty(problem) &&
         !tgi_problem_is_scale_only(problem)) {
-        if (backend->describe_split)
-            backend->describe_split(proposal, &split);
-        counts = tgi_model_count_plan(&machine->gpu, proposal->kernel, problem, &split);
+        if (backend->describe_tiling)
+            backend->describe_tiling(proposal, &tiling);
+        counts = tgi_model_count_plan(&machine->gpu, proposal->kernel, problem, &tiling);
     }
     candidate->block_count = counts.block_count;
-    candidate->k_part_count = counts.k_part_count;
+    candidate->k_part_count = counts.split_count;
     candidate->threads_per_block = counts.threads_per_block;
     candidate->shared_bytes = proposal->is_legal ? proposal->shared_bytes : 0;
     candidate->global_read_bytes = counts.global_read_bytes;

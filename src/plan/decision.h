@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
-/* The decision of CPU family packed. D is split into row_parts x col_parts x k_parts tasks, which
- * work on cache blocks of mc rows, nc columns and kc steps of k. */
+/* The decision of CPU family packed. D is split into row_portions x col_portions x k_splits tasks,
+ * which work on cache blocks of mc rows, nc columns and kc steps of k. */
 typedef struct tgi_packed_decision {
     int64_t mc, nc, kc;
-    int64_t panel_cols; /* columns of a panel of B, at most a tile's */
-    int64_t row_parts, col_parts, k_parts;
+    int64_t micropanel_cols; /* columns of a micropanel of B, at most a tile's */
+    int64_t row_portions, col_portions, k_splits;
     int64_t strip_cols; /* columns of B that are packed at once */
     int is_a_packed, is_b_packed;
     int is_along_rows; /* 1: tiles follow D's rows rather than its columns */
@@ -18,17 +18,17 @@ typedef struct tgi_packed_decision {
     int is_prefetched; /* 1: tiles prefetch what is packed next */
 } tgi_packed_decision;
 
-/* The decision of CPU families rank and dot. A task is a strip of columns of D and one of k_parts
+/* The decision of CPU families rank and dot. A task is a strip of columns of D and one of k_splits
  * ranges of k. */
 typedef struct tgi_strip_decision {
     int64_t strip_cols, kc;
-    int64_t k_parts;
+    int64_t k_splits;
 } tgi_strip_decision;
 
-/* The decision of CUDA families small, dmma, simt and mma. Every tile of D has k_part_count split-K
- * parts of k_part_elems steps of k. One part means that k is not split. */
+/* The decision of CUDA families small, dmma, simt and mma. Every tile of D has split_count splits
+ * of split_elems steps of k. One split means that k is not split. */
 typedef struct tgi_tile_decision {
-    int64_t k_part_elems, k_part_count;
+    int64_t split_elems, split_count;
     int64_t whole_rows; /* family mma: k of the tiles of these first rows of D is not split */
     int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
     int is_transposed;  /* 1: families small and mma compute D^T = B^T A^T */
@@ -38,28 +38,28 @@ typedef struct tgi_tile_decision {
 } tgi_tile_decision;
 
 /* The decision of CUDA family batch. block_count blocks of thread_count threads share out groups of
- * group_entries entries, or part_count parts of the tile rows of each entry. */
+ * group_entries entries, or portion_count portions of the tile rows of each entry. */
 typedef struct tgi_batch_decision {
-    int64_t group_entries, part_count, block_count;
+    int64_t group_entries, portion_count, block_count;
     int thread_count;
 } tgi_batch_decision;
 
 /* The decision of CUDA families rank and dot. block_count blocks share out tiles of tile_cols
- * columns in units of unit_elems steps of k. No tile is split over more than part_count blocks. */
+ * columns in units of unit_elems steps of k. No tile is split over more than split_count blocks. */
 typedef struct tgi_skinny_decision {
     int64_t tile_cols, unit_elems;
-    int64_t part_count, block_count;
+    int64_t split_count, block_count;
     int is_a_repacked; /* 1: A is copied to aligned lines in the workspace */
 } tgi_skinny_decision;
 
 /* The decision of CUDA families on wgmma. The first whole_tiles tiles of D are not split. Each of
- * the others has split_count split-K parts of split_elems steps of k, whose sums lie in the
+ * the others has split_count splits of split_elems steps of k, whose sums lie in the
  * workspace. The blocks of a cluster hold cluster_rows tiles, one below the other, and
- * cluster_parts split-K parts of each, which they add among themselves. In families mma_bf16x and
- * mma_fp16x, teams of threads of a block have these parts. */
+ * cluster_splits splits of each, which they add among themselves. In families mma_bf16x and
+ * mma_fp16x, teams of threads of a block have these splits. */
 typedef struct tgi_wgmma_decision {
     int64_t split_count, split_elems, whole_tiles;
-    int cluster_rows, cluster_parts;
+    int cluster_rows, cluster_splits;
     int is_transposed; /* 1: the kernel computes D^T = B^T A^T */
     /* D is computed in panels of this many rows and columns; 0: all at once. */
     int64_t panel_rows, panel_cols;

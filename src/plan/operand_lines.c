@@ -106,7 +106,7 @@ void tgi_operand_lines_use_copy(tg_problem *problem, int id, void *memory)
 typedef struct line_move {
     const tgi_operand_lines *lines;
     int64_t first, bytes;
-    char *part;
+    char *piece;
     int is_in;
 } line_move;
 
@@ -143,19 +143,19 @@ static void read_ahead(const char *line, int64_t bytes)
         __builtin_prefetch(line + i);
 }
 
-static void move_elements(const tgi_operand_lines *lines, char *operand, char *part, int64_t bytes,
+static void move_elements(const tgi_operand_lines *lines, char *operand, char *piece, int64_t bytes,
                           int is_in)
 {
     const size_t elem_bytes = (size_t)lines->elem_bytes;
     if (lines->elem_pitch == lines->elem_bytes) {
         if (is_in)
-            memcpy(part, operand, (size_t)bytes);
+            memcpy(piece, operand, (size_t)bytes);
         else
-            copy_past_caches(operand, part, (size_t)bytes);
+            copy_past_caches(operand, piece, (size_t)bytes);
         return;
     }
     for (int64_t done = 0; done < bytes; done += lines->elem_bytes) {
-        memcpy(is_in ? part + done : operand, is_in ? operand : part + done, elem_bytes);
+        memcpy(is_in ? piece + done : operand, is_in ? operand : piece + done, elem_bytes);
         operand += lines->elem_pitch;
     }
 }
@@ -179,15 +179,15 @@ static void move_task(void *state, int64_t index, int thread)
                         offset / lines->elem_bytes * lines->elem_pitch;
         if (move->is_in && has_next && lines->elem_pitch == lines->elem_bytes)
             read_ahead(operand - offset + lines->line_pitch, line_bytes);
-        move_elements(lines, operand, move->part + done, bytes, move->is_in);
+        move_elements(lines, operand, move->piece + done, bytes, move->is_in);
         done += bytes;
     }
     complete_copies();
 }
 
 void tgi_operand_lines_move(const tgi_operand_lines *lines, int64_t first, int64_t bytes,
-                            char *part, int is_in, int thread_count)
+                            char *piece, int is_in, int thread_count)
 {
-    line_move move = {lines, first, bytes, part, is_in};
+    line_move move = {lines, first, bytes, piece, is_in};
     tgi_threads_run(move_task, &move, tgi_divide_up(bytes, TASK_BYTES), thread_count);
 }

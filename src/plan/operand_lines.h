@@ -35,9 +35,9 @@ int tgi_operand_lines_are_long(double line_bytes, double line_pitch);
 int tgi_operand_lines_choose_threads(void);
 
 /* Copies bytes first .. first + bytes - 1 of the copy, which are whole elements, between the
- * operand and `part`: to `part` if is_in is 1, else from it. In `part` they lie one behind another.
- * At most `thread_count` threads of the processor copy. */
+ * operand and `piece`: to `piece` if is_in is 1, else from it. In `piece` they lie one behind
+ * another. At most `thread_count` threads of the processor copy. */
 void tgi_operand_lines_move(const tgi_operand_lines *lines, int64_t first, int64_t bytes,
-                            char *part, int is_in, int thread_count);
+                            char *piece, int is_in, int thread_count);
 
 #endif

@@ -140,15 +140,15 @@ static int cut_in_counts(const search *of, tgi_panel_cut *cut, int64_t held, int
     if (TGI_PANEL_D_MAX * (double)cut->held * (double)cut->streamed * cut->d_bytes >
         D_SHARE * of->memory_bytes)
         cut->d_count = buffer_count;
-    const int64_t part_count = tgi_divide_up(cut->held_length, cut->held);
+    const int64_t panel_count = tgi_divide_up(cut->held_length, cut->held);
     const double rest_bytes = of->memory_bytes - tgi_panels_count_need(cut);
     const double held_bytes = (double)cut->held * cut->held_bytes;
-    const double most = fmin(TGI_PANEL_HELD_MAX, (double)part_count);
+    const double most = fmin(TGI_PANEL_HELD_MAX, (double)panel_count);
     if (rest_bytes < held_bytes)
         return 0;
     cut->held_count =
         rest_bytes < most * held_bytes ? (int64_t)(rest_bytes / held_bytes) : (int64_t)most;
-    cut->held_count = tgi_divide_up(part_count, tgi_divide_up(part_count, cut->held_count));
+    cut->held_count = tgi_divide_up(panel_count, tgi_divide_up(panel_count, cut->held_count));
     return tgi_panels_count_need(cut) <= of->memory_bytes;
 }
 

@@ -14,10 +14,10 @@ typedef struct panel_range {
     int64_t first, count;
 } panel_range;
 
-static panel_range get_range(int64_t length, int64_t part, int64_t index)
+static panel_range get_range(int64_t length, int64_t panel_length, int64_t index)
 {
-    const int64_t first = index * part, rest = length - first;
-    return (panel_range){first, rest < part ? rest : part};
+    const int64_t first = index * panel_length, rest = length - first;
+    return (panel_range){first, rest < panel_length ? rest : panel_length};
 }
 
 /* Moves the data of an operand by `elems` elements; NULL stays NULL. The address is computed as an

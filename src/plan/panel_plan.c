@@ -25,13 +25,15 @@
 /* Returns the length of a held panel, if `held` rows or columns are on the device at once. With one
  * buffer the panel has all of them. With two buffers new panels replace finished ones, so that
  * there are at least two panels unless the whole operand is on the device. */
-static int64_t get_part(const tgi_panel_cut *cut, int buffer_count, int64_t held)
+static int64_t get_panel_length(const tgi_panel_cut *cut, int buffer_count, int64_t held)
 {
     const int64_t most = held < cut->held_length ? tgi_divide_up(held, 2) : held;
-    const int64_t part = tgi_divide_up(held, HELD_PANEL_COUNT);
+    const int64_t panel_length = tgi_divide_up(held, HELD_PANEL_COUNT);
     if (buffer_count == 1)
         return held;
-    return part > NARROW_LENGTH ? part : most < NARROW_LENGTH ? most : NARROW_LENGTH;
+    return panel_length > NARROW_LENGTH ? panel_length
+           : most < NARROW_LENGTH       ? most
+                                        : NARROW_LENGTH;
 }
 
 /* Returns the number of streamed panels, of `streamed` rows or columns, on the device at once. In a
@@ -64,12 +66,12 @@ double tgi_panels_count_need(const tgi_panel_cut *cut)
     return get_need(cut, cut->held_count, cut->held, cut->streamed);
 }
 
-/* Returns these bytes for `held` rows or columns in panels of get_part. */
+/* Returns these bytes for `held` rows or columns in panels of get_panel_length. */
 static double get_held_need(const tgi_panel_cut *cut, int buffer_count, int64_t held,
                             int64_t streamed)
 {
-    const int64_t part = get_part(cut, buffer_count, held);
-    return get_need(cut, tgi_divide_up(held, part), part, streamed);
+    const int64_t panel_length = get_panel_length(cut, buffer_count, held);
+    return get_need(cut, tgi_divide_up(held, panel_length), panel_length, streamed);
 }
 
 /* Returns the greatest length within the limit for the operand whose length is given as 0. The
@@ -97,9 +99,9 @@ int64_t tgi_panels_even_out(int64_t length, int64_t most)
         return length;
     if (most >= 2 * UNIT_LENGTH)
         most -= most % UNIT_LENGTH;
-    const int64_t count = tgi_divide_up(length, most), part = tgi_divide_up(length, count);
-    const int64_t whole = tgi_divide_up(part, UNIT_LENGTH) * UNIT_LENGTH;
-    return most >= 2 * UNIT_LENGTH && whole <= most ? whole : part;
+    const int64_t count = tgi_divide_up(length, most), panel_length = tgi_divide_up(length, count);
+    const int64_t whole = tgi_divide_up(panel_length, UNIT_LENGTH) * UNIT_LENGTH;
+    return most >= 2 * UNIT_LENGTH && whole <= most ? whole : panel_length;
 }
 
 /* Cuts the entry. It holds as much of one operand as fits beside a narrow panel of the other
@@ -116,14 +118,15 @@ static int cut_entry(tgi_panel_cut *cut, const tg_panel_limits *limits)
     }
     if (held == 0)
         return 0;
-    cut->held = tgi_panels_even_out(cut->held_length, get_part(cut, limits->buffer_count, held));
-    const int64_t part_count = tgi_divide_up(cut->held_length, cut->held);
+    cut->held =
+        tgi_panels_even_out(cut->held_length, get_panel_length(cut, limits->buffer_count, held));
+    const int64_t panel_count = tgi_divide_up(cut->held_length, cut->held);
     /* At least one panel and at most all are held, and each pass has the same number. */
-    cut->held_count = tgi_divide_up(part_count, tgi_divide_up(part_count, held / cut->held));
+    cut->held_count = tgi_divide_up(panel_count, tgi_divide_up(panel_count, held / cut->held));
     streamed = fit(cut, limits, cut->held, 0);
     if (limits->buffer_count > 1) {
-        const int64_t part = tgi_divide_up(cut->stream_length, STREAM_PANEL_COUNT);
-        const int64_t most = part > NARROW_LENGTH ? part : NARROW_LENGTH;
+        const int64_t panel_length = tgi_divide_up(cut->stream_length, STREAM_PANEL_COUNT);
+        const int64_t most = panel_length > NARROW_LENGTH ? panel_length : NARROW_LENGTH;
         streamed = streamed < most ? streamed : most;
     }
     if (limits->flop_count > 0) {

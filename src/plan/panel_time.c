@@ -173,11 +173,11 @@ static int bring(panel_walk *walk, place_ring *ring, int64_t panel, double bytes
     return place;
 }
 
-/* Returns the length of part `index` of `length`. */
-static double measure_part(int64_t length, int64_t part, int64_t index)
+/* Returns the length of panel `index` of `length`. */
+static double measure_panel(int64_t length, int64_t panel_length, int64_t index)
 {
-    const int64_t rest = length - index * part;
-    return (double)(rest < part ? rest : part);
+    const int64_t rest = length - index * panel_length;
+    return (double)(rest < panel_length ? rest : panel_length);
 }
 
 /* Forms panel `number` of the product, which is panel `of_entry` of its entries. */
@@ -187,8 +187,8 @@ static void form(panel_walk *walk, const tg_panels *panels, int64_t number, int6
     const tgi_panel_cut *cut = walk->cut;
     const int64_t held = get_held_length(panels), streamed = get_stream_length(panels);
     const tgi_panel_place place = tgi_panels_find_place(panels, of_entry);
-    const double held_lines = measure_part(cut->held_length, held, place.held);
-    const double stream_lines = measure_part(cut->stream_length, streamed, place.streamed);
+    const double held_lines = measure_panel(cut->held_length, held, place.held);
+    const double stream_lines = measure_panel(cut->stream_length, streamed, place.streamed);
     const double elems = entries * held_lines * stream_lines;
     const int64_t first = number - of_entry; /* distinguishes the panels of entries */
     const int turn = (int)(number % panels->d_count);
@@ -227,7 +227,7 @@ double tgi_panels_predict(const tgi_panel_cut *cut, const tg_panels *panels, int
     open_ring(&walk.held, panels->panel_count, panels->held_count);
     open_ring(&walk.streamed, panels->panel_count, panels->stream_count);
     for (int64_t i = 0; i < panels->panel_count; i++) {
-        const double entries = measure_part(entry_count, panels->batch_count, i / of_entry);
+        const double entries = measure_panel(entry_count, panels->batch_count, i / of_entry);
         form(&walk, panels, i, i % of_entry, entries, product_s);
     }
     return CALL_S + walk.out_s;

@@ -188,8 +188,8 @@ template <int Pending> static inline void tgi_copy_async_wait(void)
 
 /* These replace src/kernels/ptx/shared_memory.cuh. */
 #define TGI_PTX_SHARED_MEMORY_CUH
-#define tgi_read_matrices(part, shared) tgi_sim_read_matrices(part, shared, 0)
-#define tgi_read_matrices_transposed(part, shared) tgi_sim_read_matrices(part, shared, 1)
+#define tgi_read_matrices(words, shared) tgi_sim_read_matrices(words, shared, 0)
+#define tgi_read_matrices_transposed(words, shared) tgi_sim_read_matrices(words, shared, 1)
 #define tgi_store_matrices tgi_sim_write_matrices
 
 #ifdef TGI_SIM_PLAIN

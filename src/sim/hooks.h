@@ -45,12 +45,12 @@ void tgi_sim_copy_wait(int pending_count);
 /* These are ldmatrix.x4, with .trans if is_transposed, and mma.m16n8 for types of 8, 16 and 32
  * bits, as src/kernels/ptx/shared_memory.cuh and warp_mma.cuh describe them. FP32 numbers count as
  * TF32. All lanes of a warp call them, and each waits for the others. */
-void tgi_sim_read_matrices(uint32_t part[4], uint32_t shared, int is_transposed);
+void tgi_sim_read_matrices(uint32_t fragment[4], uint32_t shared, int is_transposed);
 void tgi_sim_multiply_matrices(float sum[4], const uint32_t a[4], uint32_t b_0, uint32_t b_1,
                                tg_type a_type, tg_type b_type);
 
 /* These are stmatrix.x4, __shfl_sync of a word and __syncwarp, which all lanes call too. */
-void tgi_sim_write_matrices(uint32_t shared, const uint32_t part[4]);
+void tgi_sim_write_matrices(uint32_t shared, const uint32_t fragment[4]);
 uint32_t tgi_sim_shuffle(uint32_t word, int lane);
 void tgi_sim_sync_warp(void);
 

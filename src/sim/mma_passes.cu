@@ -1,10 +1,10 @@
 /*
  * The passes before and behind kernels of family mma for the simulator: copies of operands with
- * aligned lines, slices of FP32, and the sum of split-K parts.
+ * aligned lines, slices of FP32, and the sum of splits.
  */
 #include "kernels/copy/repack.cu"
 #include "kernels/copy/slices.cu"
-#include "kernels/parts.cu"
+#include "kernels/splits.cu"
 
 #define TGI_SIM_PASS(name, arguments)                                                              \
     extern "C" void name##_body(const arguments *args)                                             \

@@ -42,8 +42,8 @@ void tgi_sim_prepare_gemm(const tgi_sim_kernel *kernel, const tgi_problem *p, tg
     args->b_along_k = is_along_k(p->b.row, p->b.col);
     args->is_sum_alone = tgi_epilogue_is_sum_alone(&p->epilogue);
     args->is_plain = args->is_sum_alone && p->d_type == TG_TYPE_FP32;
-    args->k_part_elems = p->k;
-    args->k_part_count = 1;
+    args->split_elems = p->k;
+    args->split_count = 1;
     args->tile_rows_per_group = GROUP_TILE_ROWS;
     const int unit = UNIT_BYTES / (int)tgi_type_bytes(p->d_type);
     args->d_vector_elems =

@@ -32,7 +32,7 @@ static const sim_thread *meet_lanes(const uint32_t *words, int word_count, const
 /* Accesses by address read units of 16 bytes and fragments of which they use a part, or nothing
  * where a stage is never filled: what no thread of the block has written is no finding there. It
  * reads as NaN, which shows if it is used. */
-void tgi_sim_read_matrices(uint32_t part[4], uint32_t shared, int is_transposed)
+void tgi_sim_read_matrices(uint32_t fragment[4], uint32_t shared, int is_transposed)
 {
     sim_run *run = tgi_sim_now;
     const int lane = run->thread->index % TGI_WARP_THREADS, g = lane / 4, c = lane % 4;
@@ -52,11 +52,11 @@ void tgi_sim_read_matrices(uint32_t part[4], uint32_t shared, int is_transposed)
             if (brought[1])
                 memcpy(&elems[j], start + 2 * col, sizeof elems[j]);
         }
-        part[i] = elems[0] | (uint32_t)elems[1] << 16;
+        fragment[i] = elems[0] | (uint32_t)elems[1] << 16;
     }
 }
 
-void tgi_sim_write_matrices(uint32_t shared, const uint32_t part[4])
+void tgi_sim_write_matrices(uint32_t shared, const uint32_t fragment[4])
 {
     const int lane = tgi_sim_now->thread->index % TGI_WARP_THREADS;
     int turn;
@@ -64,7 +64,8 @@ void tgi_sim_write_matrices(uint32_t shared, const uint32_t part[4])
     tgi_sim_access_shared(tgi_sim_now->shared.low + shared, UNIT_BYTES, 1, CALLER);
     for (int i = 0; i < 4; i++) {
         const uint32_t row = lanes[8 * i + lane / 4].exchanged[turn][0];
-        memcpy((char *)tgi_sim_now->shared.low + row + lane % 4 * 4, &part[i], sizeof part[i]);
+        memcpy((char *)tgi_sim_now->shared.low + row + lane % 4 * 4, &fragment[i],
+               sizeof fragment[i]);
     }
 }
 

@@ -2,10 +2,10 @@
  * The pool consists of worker threads that wait for a job, and the calling thread, which takes part
  * in the job.
  *
- * A job is split into equal ranges of tasks, its parts. Each thread has one part, the same in every
- * call, so that it finds operands in its caches. A thread that has finished its part takes tasks
- * that others have left. The caller therefore never waits for a worker that the system has not yet
- * run.
+ * A job is split into equal ranges of tasks, its portions. Each thread has one portion, the same in
+ * every call, so that it finds operands in its caches. A thread that has finished its portion takes
+ * tasks that others have left. The caller therefore never waits for a worker that the system has
+ * not yet run.
  *
  * The caller opens a job by one store to `word`, which all workers read, and closes it by another
  * store. A worker counts itself in `active_count` before it reads the word again. After closing the
@@ -38,7 +38,7 @@
 
 /* A thread of the pool, one cache line. The caller of the job under way is member 0. */
 typedef struct member {
-    _Alignas(64) _Atomic int64_t next; /* first task of the part that nobody has taken */
+    _Alignas(64) _Atomic int64_t next; /* first task of the portion that nobody has taken */
     int64_t end;
     atomic_int is_asleep; /* the thread that sets it from 1 to 0 posts the semaphore */
     int avoided_cpu;      /* the worker never wakes there; -1: none */
@@ -111,14 +111,15 @@ static void wait_until(int (*holds)(const member *, uint64_t), member *self, uin
     }
 }
 
-/* Runs tasks of the open job: the thread's own part, then tasks that others have left. */
+/* Runs tasks of the open job: the thread's own portion, then tasks that others have left. */
 static void take_tasks(int thread, int thread_count)
 {
     for (int turn = 0; turn < thread_count; turn++) {
-        member *part = &members[(thread + turn) % thread_count];
-        while (atomic_load_explicit(&part->next, memory_order_relaxed) < part->end) {
-            const int64_t index = atomic_fetch_add_explicit(&part->next, 1, memory_order_relaxed);
-            if (index < part->end)
+        member *portion = &members[(thread + turn) % thread_count];
+        while (atomic_load_explicit(&portion->next, memory_order_relaxed) < portion->end) {
+            const int64_t index =
+                atomic_fetch_add_explicit(&portion->next, 1, memory_order_relaxed);
+            if (index < portion->end)
                 pool.task(pool.state, index, thread);
         }
     }

@@ -62,21 +62,21 @@ static void stream_rows(tgi_packed_decision *decision)
 static void follow_rows_of_blocks(tgi_packed_decision *decision)
 {
     decision->is_along_rows = decision->is_d_far = 1;
-    decision->nc = 2 * decision->panel_cols;
+    decision->nc = 2 * decision->micropanel_cols;
     decision->mc = decision->mc < 17 ? decision->mc : 17;
 }
 
-/* Strips of one panel beside blocks of few rows: each strip packs A again. */
+/* Strips of one micropanel beside blocks of few rows: each strip packs A again. */
 static void cut_strips_and_rows(tgi_packed_decision *decision)
 {
-    decision->strip_cols = decision->panel_cols;
+    decision->strip_cols = decision->micropanel_cols;
     decision->mc = decision->mc < 17 ? decision->mc : 17;
 }
 
-/* Strips of one panel, and prefetches where the planner would choose none. */
+/* Strips of one micropanel, and prefetches where the planner would choose none. */
 static void cut_strips(tgi_packed_decision *decision)
 {
-    decision->strip_cols = decision->panel_cols;
+    decision->strip_cols = decision->micropanel_cols;
     decision->is_along_rows = 0;
     decision->is_prefetched = 1;
 }

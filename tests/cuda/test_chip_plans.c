@@ -254,10 +254,10 @@ static void test_slices_split_k(void **state)
         {"4096x4096x4096", 1, 1},        {"256x256x16381", 1, 1}, /* a prime */
         {"256x256x16384:batch=2", 1, 1}, {"256x256x16384:batch_invariant:prec=bf16x6", 1, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const int64_t parts =
+        const int64_t splits =
             find_row("a100", cases[i].problem, "cuda_mma_bf16x_sm80_fp32_64x128x32").k_part_count;
-        if (parts < cases[i].least || parts > cases[i].most)
-            fail_msg("%s has %lld parts", cases[i].problem, (long long)parts);
+        if (splits < cases[i].least || splits > cases[i].most)
+            fail_msg("%s has %lld splits", cases[i].problem, (long long)splits);
     }
 }
 
@@ -298,7 +298,7 @@ static void test_tiles_lie_where_they_fill_rounds(void **state)
 
 /* k of the last rows of tiles is split where they would leave multiprocessors idle in a round of
  * their own, and where the order of sums may depend on m: 264 of 288 tiles take two rounds of 132
- * multiprocessors, and the others have five parts each. */
+ * multiprocessors, and the others have five splits each. */
 static void test_rest_of_rounds_splits_k(void **state)
 {
     (void)state;

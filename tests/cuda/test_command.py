@@ -62,7 +62,7 @@ class OnFakeDriver(unittest.TestCase):
         small = read("256x256x256")["cuda_small_sm75_fp32_16x32x128"]
         self.assertEqual(small["global_read_bytes"], 4 * 256 * (256 * 8 + 256 * 16))
         self.assertEqual(small["global_write_bytes"], 4 * 256 * 256)
-        # Few columns are taken as rows; split-K parts are written and read again.
+        # Few columns are taken as rows; splits are written and read again.
         dot = read("4096x16x4096")["cuda_dot_sm80_fp32_16x64x128"]
         self.assertGreater(dot["k_part_count"], 1)
         self.assertEqual(dot["global_write_bytes"], 4 * 4096 * 16 * (1 + dot["k_part_count"]))

@@ -147,8 +147,8 @@ static void test_launch(void **state)
     tg_destroy_context(context);
 }
 
-/* Parts of the keys need a workspace, and a second kernel. */
-static void test_parts(void **state)
+/* Splits of the keys need a workspace, and a second kernel. */
+static void test_splits(void **state)
 {
     tg_context *context;
     tg_attention_plan *plan;
@@ -238,7 +238,7 @@ static void test_shares(void **state)
     static const struct {
         int64_t batch_count, head_count, m, n, head_size;
         tgi_attention_kind kind;
-        int64_t split_count, query_tile;
+        int64_t warp_split_count, query_tile;
     } cases[] = {{1, 8, 1, 20, 64, TGI_ATTENTION_LIGHT, 1, 64},
                  {1, 8, 1, 100, 64, TGI_ATTENTION_LIGHT, 4, 16},
                  {1, 8, 1, 60, 128, TGI_ATTENTION_LIGHT, 4, 16},
@@ -255,7 +255,7 @@ static void test_shares(void **state)
                           cases[i].head_count, cases[i].m, cases[i].n, cases[i].head_size);
         assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
         assert_int_equal(choice.row->kind, cases[i].kind);
-        assert_int_equal(choice.split_count, cases[i].split_count);
+        assert_int_equal(choice.warp_split_count, cases[i].warp_split_count);
         assert_int_equal(choice.query_tile, cases[i].query_tile);
         assert_true(choice.tile_count * choice.query_tile >= a.m);
     }
@@ -316,7 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusals),   cmocka_unit_test(test_boxes),
-        cmocka_unit_test(test_launch),     cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_launch),     cmocka_unit_test(test_splits),
         cmocka_unit_test(test_many_heads), cmocka_unit_test(test_tiny_scale),
         cmocka_unit_test(test_many_keys),  cmocka_unit_test(test_shares),
         cmocka_unit_test(test_loads)};

@@ -48,7 +48,7 @@ static void test_batch_invariant_rows(void **state)
                  {"1x8192x8192:nt:prec=ieee_fp32", "cuda_small_sm75_fp32_16x16x32", 1},
                  {"64x300x8192:prec=ieee_fp32", "cuda_simt_sm75_fp32_", 24},
                  {"64x64x65536", "cuda_bf16", 64},
-                 {"64x64x66000", "cuda_bf16", 1}, /* would have too many parts */
+                 {"64x64x66000", "cuda_bf16", 1}, /* would have too many splits */
                  {"1x8192x8192:nt", "cuda_bf16r_sm90a_fp32_", 8},
                  {"64x8192x8100:nt", "cuda_bf16r_sm90a_fp32_", 8},
                  {"60000x12x900", "cuda_small_sm75_fp32_16x16x32", 3},
@@ -63,15 +63,15 @@ static void test_batch_invariant_rows(void **state)
         const tg_candidate bound = find_choice(text), other = find_choice(cases[i].problem);
         if (strncmp(bound.kernel, cases[i].row, strlen(cases[i].row)) != 0 ||
             bound.k_part_count != cases[i].k_part_count)
-            fail_msg("%s: %s, %lld parts", text, bound.kernel, (long long)bound.k_part_count);
+            fail_msg("%s: %s, %lld splits", text, bound.kernel, (long long)bound.k_part_count);
         assert_true(other.k_part_count != bound.k_part_count ||
                     strcmp(other.kernel, bound.kernel) != 0);
     }
 }
 
-/* For every m, and every number of batch entries, all legal rows have equally many split-K parts.
+/* For every m, and every number of batch entries, all legal rows have equally many splits.
  * Of types but FP32, either one row of family small is legal or other families are. */
-static void test_batch_invariant_parts(void **state)
+static void test_batch_invariant_splits(void **state)
 {
     (void)state;
     static const struct {
@@ -115,7 +115,7 @@ static void test_batch_invariant_parts(void **state)
                 legal_count++;
                 first_count = first_count ? first_count : candidate->k_part_count;
                 if (candidate->k_part_count != first_count)
-                    fail_msg("%s: %s has %lld parts, others %lld", text, candidate->kernel,
+                    fail_msg("%s: %s has %lld splits, others %lld", text, candidate->kernel,
                              (long long)candidate->k_part_count, (long long)first_count);
                 if (cases[i].is_small >= 0)
                     assert_int_equal(!strncmp(candidate->kernel, "cuda_small", 10),
@@ -158,7 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batch_invariant_rows),
-        cmocka_unit_test(test_batch_invariant_parts),
+        cmocka_unit_test(test_batch_invariant_splits),
         cmocka_unit_test(test_batch_invariant_slices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,8 +169,8 @@ static void test_many_tiles(void **state)
     tg_destroy_context(context);
 }
 
-/* Small products on matrix instructions take every k whose parts can be counted. */
-static void test_long_parts(void **state)
+/* Small products on matrix instructions take every k whose splits can be counted. */
+static void test_long_splits(void **state)
 {
     static const char kernel[] = "cuda_small_sm80_bf16_16x16x256";
     (void)state;
@@ -179,7 +179,7 @@ static void test_long_parts(void **state)
     assert_int_equal(try_kernel(context, "16x16x4000000000:nt:bf16", kernel), TG_STATUS_OK);
     assert_int_equal(try_kernel(context, "16x16x3000000000000:nt:bf16", kernel),
                      TG_STATUS_UNSUPPORTED);
-    FAKE_ASSERT_DETAIL("the kernel counts to 2147483647; a part of k is ");
+    FAKE_ASSERT_DETAIL("the kernel counts to 2147483647; a split has ");
     tg_destroy_context(context);
 }
 
@@ -220,7 +220,7 @@ static void test_sliced_rows(void **state)
     tg_destroy_context(context);
 }
 
-/* If slices, or split-K parts of a batch-invariant problem, would need more workspace than the
+/* If slices, or splits of a batch-invariant problem, would need more workspace than the
  * context allows, D is computed in panels, or in bands of rows. */
 static void test_panels(void **state)
 {
@@ -242,9 +242,9 @@ static void test_panels(void **state)
          3},
         {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", "tgi_slice_bf16", 50000000, 0},
         {"700x900x3000:fp64:batch=2:batch_invariant", "cuda_dmma_sm80_fp64_64x64x32",
-         "tgi_add_parts_fp64", 65000000, 2},
+         "tgi_add_splits_fp64", 65000000, 2},
         {"700x900x3000:fp64:batch=2:batch_invariant", "cuda_dmma_sm80_fp64_64x64x32",
-         "tgi_add_parts_fp64", 29000000, 3},
+         "tgi_add_splits_fp64", 29000000, 3},
         {"700x900x12000:nt:bf16:batch_invariant", "cuda_wgmma_sm90a_bf16_128x128x64",
          "tgi_wgmma_add_64", 5000000, 3}};
     static float a[3 * 1000 * 4000], b[3 * 900 * 4000], d[3 * 1000 * 900];
@@ -384,7 +384,7 @@ int main(void)
         cmocka_unit_test(test_chip_plans_as_its_context_does),
         cmocka_unit_test(test_offset_operands_are_planned_for_again),
         cmocka_unit_test(test_many_tiles),
-        cmocka_unit_test(test_long_parts),
+        cmocka_unit_test(test_long_splits),
         cmocka_unit_test(test_sliced_rows),
         cmocka_unit_test(test_panels),
         cmocka_unit_test(test_boxes_end_with_their_operand),

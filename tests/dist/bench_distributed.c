@@ -56,10 +56,10 @@ static void release(const bench *of, const tg_problem *problem)
     tg_release_memory(of->context, problem->d.data);
 }
 
-/* Returns the rows or columns that part `part` of `parts` has. */
-static int64_t share(int64_t count, int parts, int part)
+/* Returns the rows or columns that portion `portion` of `portions` has. */
+static int64_t share(int64_t count, int portions, int portion)
 {
-    const int64_t block = (count + parts - 1) / parts, start = block * part;
+    const int64_t block = (count + portions - 1) / portions, start = block * portion;
     return start >= count ? 0 : count - start < block ? count - start : block;
 }
 
@@ -83,11 +83,11 @@ static double time_alone(const bench *of)
 }
 
 /* The product of this rank, and its layouts. */
-typedef struct bench_part {
+typedef struct bench_product {
     tg_problem problem;
     tg_dist_layout a, b, d;
     tg_dist_problem distributed;
-} bench_part;
+} bench_product;
 
 /* Makes a layout of one block a rank, row-major. */
 static tg_dist_layout make_layout(const bench *of, int64_t rows, int64_t cols)
@@ -101,15 +101,15 @@ static tg_dist_layout make_layout(const bench *of, int64_t rows, int64_t cols)
     return layout;
 }
 
-static bench_part make_part(const bench *of)
+static bench_product make_product(const bench *of)
 {
     const int row = of->rank / of->grid_cols, col = of->rank % of->grid_cols;
-    bench_part part = {.problem = {.struct_bytes = 0}};
+    bench_product product = {.problem = {.struct_bytes = 0}};
     int64_t m = of->m, n = of->n, a_k = of->k, b_k = of->k, d_m = of->m;
     if (strcmp(of->product, "multiply") == 0) {
-        part.a = make_layout(of, of->m, of->k);
-        part.b = make_layout(of, of->k, of->n);
-        part.d = make_layout(of, of->m, of->n);
+        product.a = make_layout(of, of->m, of->k);
+        product.b = make_layout(of, of->k, of->n);
+        product.d = make_layout(of, of->m, of->n);
         m = d_m = share(of->m, of->grid_rows, row);
         n = share(of->n, of->grid_cols, col);
         a_k = share(of->k, of->grid_cols, col);
@@ -121,17 +121,17 @@ static bench_part make_part(const bench *of)
         a_k = b_k = share(of->k, of->rank_count, of->rank);
         d_m = share(of->m, of->rank_count, of->rank);
     }
-    part.problem = tg_make_problem(view(of, m, a_k), view(of, b_k, n), view(of, d_m, n));
-    return part;
+    product.problem = tg_make_problem(view(of, m, a_k), view(of, b_k, n), view(of, d_m, n));
+    return product;
 }
 
-static void run_once(const bench *of, bench_part *part, tg_dist_counts *counts)
+static void run_once(const bench *of, bench_product *product, tg_dist_counts *counts)
 {
-    const tg_problem *problem = &part->problem;
+    const tg_problem *problem = &product->problem;
     if (strcmp(of->product, "multiply") == 0) {
-        require(tg_dist_init_problem(&part->distributed, sizeof part->distributed, &part->a,
-                                     &part->b, &part->d));
-        require(tg_dist_multiply(of->grid, of->context, &part->distributed, problem->a.data,
+        require(tg_dist_init_problem(&product->distributed, sizeof product->distributed,
+                                     &product->a, &product->b, &product->d));
+        require(tg_dist_multiply(of->grid, of->context, &product->distributed, problem->a.data,
                                  problem->b.data, NULL, problem->d.data, counts));
         return;
     }
@@ -144,17 +144,17 @@ static void run_once(const bench *of, bench_part *part, tg_dist_counts *counts)
 /* Returns the seconds of the slowest rank, in the shortest round. */
 static double time_together(const bench *of, tg_dist_counts *counts)
 {
-    bench_part part = make_part(of);
+    bench_product product = make_product(of);
     double seconds = INFINITY;
     for (int round = 0; round < of->rounds; round++) {
         MPI_Barrier(MPI_COMM_WORLD);
         const double start = MPI_Wtime();
-        run_once(of, &part, counts);
+        run_once(of, &product, counts);
         double mine = MPI_Wtime() - start, slowest;
         MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         seconds = fmin(seconds, slowest);
     }
-    release(of, &part.problem);
+    release(of, &product.problem);
     return seconds;
 }
 

@@ -11,16 +11,16 @@ int64_t draw_number(uint64_t *state, int64_t least, int64_t most)
 }
 
 /* The layout's arithmetic, written apart from the library's: index by index. */
-static int find_owner(int64_t i, int64_t block, int source, int parts)
+static int find_owner(int64_t i, int64_t block, int source, int portions)
 {
-    return (int)((i / block + source) % parts);
+    return (int)((i / block + source) % portions);
 }
 
-static int64_t count_owned(int64_t count, int64_t block, int source, int parts, int part)
+static int64_t count_owned(int64_t count, int64_t block, int source, int portions, int portion)
 {
     int64_t owned = 0;
     for (int64_t i = 0; i < count; i++)
-        owned += find_owner(i, block, source, parts) == part;
+        owned += find_owner(i, block, source, portions) == portion;
     return owned;
 }
 

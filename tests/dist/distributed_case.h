@@ -35,7 +35,7 @@ void *make_local(const tg_dist_layout *layout, const distributed_case *of, char 
                  int64_t *bytes);
 
 /* Calls visit(global row, global column, element of `local`) for each element of this rank's
- * part. */
+ * portion. */
 typedef int visit_element(void *user, int64_t i, int64_t j, int64_t place);
 int visit_local(const tg_dist_layout *layout, const distributed_case *of, visit_element *visit,
                 void *user);
@@ -44,7 +44,7 @@ int visit_local(const tg_dist_layout *layout, const distributed_case *of, visit_
 void make_case_operands(distributed_case *made);
 void free_case(distributed_case *made);
 
-/* Returns 1 if this rank's part of D is within the bound, and what lies between is untouched. */
+/* Returns 1 if this rank's portion of D is within the bound, and what lies between is untouched. */
 int is_case_right(const distributed_case *made);
 
 /* Counts what is not true in `failures`, and prints it with this rank's number and the last error's

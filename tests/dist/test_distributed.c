@@ -83,7 +83,7 @@ static void test_products(void)
     }
 }
 
-/* Panels of several owners and of more than one step, and several stripes of D. */
+/* Slabs of several owners and of more than one step, and several stripes of D. */
 static void test_wide(void)
 {
     for (int64_t i = step_get_first(); i < 12; i += step_get()) {

@@ -7,7 +7,7 @@
 
 #include "distributed_case.h"
 #include "rank_gpu.h"
-#include "tensor_part.h"
+#include "tensor_portion.h"
 
 enum { RANKS_MAX = 8 };
 
@@ -30,7 +30,7 @@ static void note_kernels(const char *kernels)
 /* Does what must not change a product that is in the stream: writes its A, or multiplies another
  * one, while the other ranks have not yet begun. */
 static void disturb(tensor_product *product, const tg_problem *problem, const tg_problem *next,
-                    const tensor_part *a, int64_t number)
+                    const tensor_portion *a, int64_t number)
 {
     if (number % 2) {
         expect(product(grid, context, next, NULL, NULL) == TG_STATUS_OK, "next", number);
@@ -43,7 +43,7 @@ static void disturb(tensor_product *product, const tg_problem *problem, const tg
 }
 
 /* Puts a copy of a matrix in the GPU's memory into the stream: D = C, without a product. */
-static void copy_in_stream(const tensor_part *a, void *source, void *target)
+static void copy_in_stream(const tensor_portion *a, void *source, void *target)
 {
     tg_problem copy =
         tg_make_problem(tg_make_matrix(a->matrix.type, NULL, a->matrix.row_count, 0),
@@ -54,9 +54,9 @@ static void copy_in_stream(const tensor_part *a, void *source, void *target)
     expect(tg_multiply(context, &copy) == TG_STATUS_OK, "copy", 0);
 }
 
-/* Multiplies copies of the parts on the GPU, and frees A and B. */
-static void run_product(tensor_product *product, tg_problem problem, const tensor_part *a,
-                        const tensor_part *b, const tensor_part *d, tg_dist_counts *counts,
+/* Multiplies copies of the portions on the GPU, and frees A and B. */
+static void run_product(tensor_product *product, tg_problem problem, const tensor_portion *a,
+                        const tensor_portion *b, const tensor_portion *d, tg_dist_counts *counts,
                         int64_t number)
 {
     void *source = move_to_gpu(context, a->matrix.data, a->bytes);
@@ -67,9 +67,8 @@ static void run_product(tensor_product *product, tg_problem problem, const tenso
     next.a.data = move_to_gpu(context, a->poison, a->bytes);
     next.c.data = next.d.data = move_to_gpu(context, d->matrix.data, d->bytes);
     fake_driver *fake = reach_fake_gpu();
-    if (fake) {
+    if (fake)
         fake->is_deferred = (int)(number / 2 % 3);
-    }
     copy_in_stream(a, source, problem.a.data);
     if (fake)
         fake->kernels[0] = '\0';
@@ -85,8 +84,8 @@ static void run_product(tensor_product *product, tg_problem problem, const tenso
     tg_release_memory(context, next.d.data);
     tg_release_memory(context, problem.a.data);
     tg_release_memory(context, problem.b.data);
-    free_tensor_part(a);
-    free_tensor_part(b);
+    free_tensor_portion(a);
+    free_tensor_portion(b);
 }
 
 static void expect_counts(const tg_dist_counts *counts, int64_t sent, int64_t number)
@@ -129,10 +128,10 @@ static void test_gather(void)
         const int is_col_major = (int)draw_number(&state, 0, 1);
         for (int j = 0; j < rank_count; j++)
             k_counts[j] = k;
-        const tensor_part a = make_tensor_part(type, rows[rank], k, sum_before(rows, rank), 0, 'a',
-                                               is_col_major, draw_number(&state, 0, 5));
-        const tensor_part b = make_tensor_part(type, k, n, 0, 0, (char)('A' + rank), 0, 0);
-        const tensor_part d = make_tensor_part(type, all, n, 0, 0, 0, 0, 3);
+        const tensor_portion a = make_tensor_portion(type, rows[rank], k, sum_before(rows, rank), 0,
+                                                     'a', is_col_major, draw_number(&state, 0, 5));
+        const tensor_portion b = make_tensor_portion(type, k, n, 0, 0, (char)('A' + rank), 0, 0);
+        const tensor_portion d = make_tensor_portion(type, all, n, 0, 0, 0, 0, 3);
         tg_problem problem = tg_make_problem(a.matrix, b.matrix, d.matrix);
         if (i % 3 == 0) { /* A is passed as the transpose of its transpose */
             problem.op_a = TG_OPERATION_TRANSPOSE;
@@ -146,7 +145,7 @@ static void test_gather(void)
         run_product(tg_dist_all_gather_multiply, problem, &a, &b, &d, &counts, i);
         expect(is_tensor_right(&d, k_counts, rank, 1, 0.5), "result", i);
         expect_counts(&counts, rows[rank] * k * tg_get_type_bytes(type) * (rank_count - 1), i);
-        free_tensor_part(&d);
+        free_tensor_portion(&d);
     }
 }
 
@@ -165,18 +164,19 @@ static void test_scatter(void)
         for (int j = 0; j < rank_count; j++)
             k_counts[j] = i % 5 == 1 ? 600 : draw_number(&state, is_large, is_large ? 2 : 20);
         const int64_t k = k_counts[rank];
-        const tensor_part a = make_tensor_part(type, all, k, 0, 0, (char)('a' + rank),
-                                               (int)draw_number(&state, 0, 1), 2);
-        const tensor_part b = make_tensor_part(type, k, n, 0, 0, (char)('A' + rank), rank % 2, 1);
-        const tensor_part d =
-            make_tensor_part(type, rows[rank], n, sum_before(rows, rank), 0, 0, 0, rank % 3);
+        const tensor_portion a = make_tensor_portion(type, all, k, 0, 0, (char)('a' + rank),
+                                                     (int)draw_number(&state, 0, 1), 2);
+        const tensor_portion b =
+            make_tensor_portion(type, k, n, 0, 0, (char)('A' + rank), rank % 2, 1);
+        const tensor_portion d =
+            make_tensor_portion(type, rows[rank], n, sum_before(rows, rank), 0, 0, 0, rank % 3);
         tg_problem problem = tg_make_problem(a.matrix, b.matrix, d.matrix);
         problem.alpha = -2;
         tg_dist_counts counts = {.struct_bytes = sizeof counts};
         run_product(tg_dist_multiply_reduce_scatter, problem, &a, &b, &d, &counts, i);
         expect(is_tensor_right(&d, k_counts, 0, rank_count, -2), "result", i);
         expect_counts(&counts, (all - rows[rank]) * n * tg_get_type_bytes(type), i);
-        free_tensor_part(&d);
+        free_tensor_portion(&d);
     }
 }
 

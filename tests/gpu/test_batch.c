@@ -330,8 +330,8 @@ static void check_limits(tg_context *context, const limited_case *given)
         tg_release_memory(context, operands[i].memory);
 }
 
-/* A limit of the workspace changes no bits: neither panels of slices, nor bands of rows of split-K
- * parts. */
+/* A limit of the workspace changes no bits: neither panels of slices, nor bands of rows of
+ * splits. */
 static void test_limits(void **state)
 {
     static const limited_case cases[] = {{"cuda_bf16x_sm90a_fp32_128x128x32", TG_TYPE_FP32,

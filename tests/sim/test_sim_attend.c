@@ -158,15 +158,15 @@ static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
 {
     const tg_attention *a = &s->args.attention;
     const int64_t groups = a->batch_count * (a->head_count / s->choice.shared_heads);
-    const int64_t blocks = groups * s->choice.tile_count * s->choice.part_count;
+    const int64_t blocks = groups * s->choice.tile_count * s->choice.split_count;
     const int64_t merged = tgi_divide_up(a->batch_count * a->head_count * a->m,
-                                         tgi_attend_count_merged(s->args.part_count));
+                                         tgi_attend_count_merged(s->args.split_count));
     int findings = blocks == 0 ? 0
                                : launch(s, body, blocks, (int)s->choice.block_threads,
                                         s->choice.shared_bytes, text);
-    if (s->choice.part_count > 1 && findings == 0)
+    if (s->choice.split_count > 1 && findings == 0)
         findings = launch(s, a->type == TG_TYPE_BF16 ? simulated_merge_bf16 : simulated_merge_fp16,
-                          merged, 32 * tgi_attend_count_merge_warps(s->args.part_count), 0, text);
+                          merged, 32 * tgi_attend_count_merge_warps(s->args.split_count), 0, text);
     return findings;
 }
 
@@ -233,7 +233,7 @@ static void test_few_keys(void **state)
         open_on(&s, &c, machine);
         if (s.choice.row->kind == TGI_ATTENTION_LIGHT) {
             count++;
-            split_count += s.choice.split_count > 1;
+            split_count += s.choice.warp_split_count > 1;
             check_drawn(&s, &c, i);
         }
         close_simulated(&s);
@@ -272,9 +272,9 @@ static void test_ones(void **state)
     }
 }
 
-/* Rows of few queries of heads that share keys have parts of blocks, of their warps, and of both.
- * Some parts see no key. */
-static void test_parts(void **state)
+/* Rows of few queries of heads that share keys have splits of blocks, of their warps, and of both.
+ * Some splits see no key. */
+static void test_splits(void **state)
 {
     static const int64_t batch_counts[] = {1, 1, 1, 24, 34};
     uint64_t random = 22;
@@ -290,8 +290,8 @@ static void test_parts(void **state)
         a.has_log_sum_exp = 1;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
         open_simulated(&s, &c);
-        assert_int_equal(s.choice.part_count > 1, batch_count < 34);
-        assert_int_equal(s.choice.split_count > 1, batch_count > 1);
+        assert_int_equal(s.choice.split_count > 1, batch_count < 34);
+        assert_int_equal(s.choice.warp_split_count > 1, batch_count > 1);
         if (attend(&s, find_body(s.choice.kernel), text) > 0)
             fail_msg("case %d: %s", i, text);
         assert_true(case_compare(&c, "cuda") <= 1.0);
@@ -365,7 +365,7 @@ static void test_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_splits),
         cmocka_unit_test(test_few_keys),     cmocka_unit_test(test_ones),
         cmocka_unit_test(test_shorter_keys), cmocka_unit_test(test_mutants),
         cmocka_unit_test(test_turns)};

@@ -30,9 +30,13 @@ PRIVATE_WORDS = {
     r"copy engines?": "TMA",
     r"mend(s|ed|ing)?": "repair",
     r"movers?": "relayout warp",
-    r"parts of k": "split-K parts",
+    r"panels? of k": "slab",
+    r"panels? of queries": "query block",
+    r"parts of k|split-K parts?": "splits",
     r"(?<!family )loose(ly)?": "unaligned",
 }
+# Words of MPI and of CUDA, which each has for a thing of its own.
+FIELD_WORDS = {"rank (MPI)", "rank (CUDA)"}
 PRIVATE = re.compile(r"\b(" + "|".join(PRIVATE_WORDS) + r")\b", re.I)
 PRIVATE_NAMES = {"mend": "repair", "mends": "repair", "mended": "repair", "mover": "relayout",
                  "movers": "relayout", "turned": "transposed", "boxed": "TMA", "loose": "unaligned"}
@@ -98,7 +102,7 @@ def check_words(path, line, text, faults):
 
 
 def check_glossary(path, text, faults):
-    """Refuses a second row of a word, unless both rows name its field, as in "rank (of MPI)"."""
+    """Refuses a second row of a word, unless both rows are another field's own word."""
     if path != GLOSSARY:
         return
     rows = {}  # a word without its field -> the names that rows have had for it
@@ -108,9 +112,8 @@ def check_glossary(path, text, faults):
         for name in re.split(r"(?<!\\)\|", words)[1].strip().split(", "):
             word = re.sub(r" \(.*", "", name)
             names = rows.setdefault(word, set())
-            if name in names or names and word in {name, *names}:
-                faults.append((path, line, f"a second row of '{word}'; name the field of each in "
-                                           "parentheses"))
+            if name in names or names and not {name, *names} <= FIELD_WORDS:
+                faults.append((path, line, f"a second row of '{word}'; find another word"))
             names.add(name)
 
 

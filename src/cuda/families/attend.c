@@ -17,8 +17,8 @@ typedef long long ll; /* for printf */
 #define THIN_QUERIES 32 /* queries that share keys, to which rows of fewer queries fit better */
 #define WARP_QUERIES 16
 #define KEPT_KEYS_MOST                                                                             \
-    4096              /* keeps bytes of kept keys within 32 bits, and is over each chip's limit */
-#define PART_KEYS 512 /* least keys of a block's part, in rows whose warps do not split keys */
+    4096               /* keeps bytes of kept keys within 32 bits, and is over each chip's limit */
+#define SPLIT_KEYS 512 /* least keys of a block's split, in rows whose warps do not split keys */
 
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
 {
@@ -86,44 +86,44 @@ static const tgi_attention_row *find_row(const tgi_machine *machine, const tg_at
     return row;
 }
 
-/* Returns how many keys a block of a row of few keys keeps in shared memory: its part of the keys,
+/* Returns how many keys a block of a row of few keys keeps in shared memory: its split of the keys,
  * or only the keys that its queries see, from the beginning of a step on. */
 static int64_t count_kept(const tg_attention *a, const tgi_attention_choice *choice)
 {
     const tgi_attention_window window = tgi_attention_find_window(a);
     const int64_t rows = choice->shared_heads > 1 ? a->m : choice->query_tile;
     const int64_t seen = window.before + window.after + rows + choice->row->keys - 1;
-    return least_of(least_of(choice->part_keys, tgi_round_up(seen, choice->row->keys)),
+    return least_of(least_of(choice->split_keys, tgi_round_up(seen, choice->row->keys)),
                     KEPT_KEYS_MOST);
 }
 
-/* Divides the keys among the choice's parts, blocks of a cluster and warps. */
+/* Divides the keys among the choice's splits, blocks of a cluster and warps. */
 static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
                         tgi_attention_choice *choice)
 {
     const tgi_attention_row *row = choice->row;
     const int64_t keys = most_of(a->n, 1), sm_count = machine->gpu.sm_count;
-    const int64_t shares = choice->cluster_count * choice->split_count;
+    const int64_t shares = choice->cluster_count * choice->warp_split_count;
     const int is_thin = row->kind == TGI_ATTENTION_THIN;
-    choice->part_keys = tgi_round_up(tgi_divide_up(keys, choice->part_count * shares), row->keys);
-    choice->part_count = tgi_divide_up(keys, choice->part_keys * shares);
+    choice->split_keys = tgi_round_up(tgi_divide_up(keys, choice->split_count * shares), row->keys);
+    choice->split_count = tgi_divide_up(keys, choice->split_keys * shares);
     choice->kept_keys = count_kept(a, choice);
     choice->block_threads =
-        32 * (is_thin                   ? choice->split_count
-              : choice->split_count > 1 ? choice->split_count * count_sharers(row)
-                                        : row->warps);
+        32 * (is_thin                        ? choice->warp_split_count
+              : choice->warp_split_count > 1 ? choice->warp_split_count * count_sharers(row)
+                                             : row->warps);
     choice->shared_bytes =
         row->kind == TGI_ATTENTION_LIGHT
             ? tgi_attend_light_bytes(row->head_size, row->warps, count_sharers(row),
-                                     (int32_t)choice->split_count, row->keys,
+                                     (int32_t)choice->warp_split_count, row->keys,
                                      (int32_t)choice->kept_keys)
-            : count_own_bytes(row) * choice->split_count;
-    choice->is_resident = blocks * choice->part_count * choice->cluster_count <=
+            : count_own_bytes(row) * choice->warp_split_count;
+    choice->is_resident = blocks * choice->split_count * choice->cluster_count <=
                           sm_count * (row->kind == TGI_ATTENTION_LIGHT ? row->resident_blocks : 1);
     choice->workspace_bytes = 0;
-    if (choice->part_count > 1)
-        choice->workspace_bytes = a->batch_count * a->head_count * a->m * choice->part_count *
-                                  tgi_attend_part_floats(a->v_head_size) * (int64_t)sizeof(float);
+    if (choice->split_count > 1)
+        choice->workspace_bytes = a->batch_count * a->head_count * a->m * choice->split_count *
+                                  tgi_attend_split_floats(a->v_head_size) * (int64_t)sizeof(float);
 }
 
 /* Returns how many multiprocessors clusters of `cluster` blocks can fill. The multiprocessors of a
@@ -143,19 +143,19 @@ typedef struct attention_search {
     double least;
 } attention_search;
 
-/* Tries numbers of parts of the keys for the choice's clusters and warps: 1, the most parts whose
+/* Tries numbers of splits of the keys for the choice's clusters and warps: 1, the most splits whose
  * blocks have room at once, and a half, a third and a quarter of those. */
-static void try_parts(attention_search *search, tgi_attention_choice *tried, int64_t blocks,
-                      int64_t room, int64_t most)
+static void try_splits(attention_search *search, tgi_attention_choice *tried, int64_t blocks,
+                       int64_t room, int64_t most)
 {
-    const int64_t shares = tried->cluster_count * tried->split_count;
+    const int64_t shares = tried->cluster_count * tried->warp_split_count;
     if (tried->cluster_count > 1)
         room = least_of(room, count_cluster_room(search->machine, tried->cluster_count));
     const int64_t filling =
         least_of(room / most_of(blocks * tried->cluster_count, 1), most / shares);
     for (int i = 0; i < 5; i++) {
-        tried->part_count = i == 0 ? 1 : filling / i;
-        if (tried->part_count <= (i > 0))
+        tried->split_count = i == 0 ? 1 : filling / i;
+        if (tried->split_count <= (i > 0))
             continue;
         divide_keys(search->machine, search->attention, blocks, tried);
         if (tried->shared_bytes > search->machine->gpu.shared_bytes_per_block)
@@ -185,12 +185,12 @@ static int64_t count_turns(const tgi_machine *machine, const tg_attention *a,
 /* Sets how many warps share out the keys, and the tiles that have `queries` queries a turn. Returns
  * the number of blocks for all heads and batch entries. */
 static int64_t set_tiles(const tgi_machine *machine, const tg_attention *a, int64_t queries,
-                         int64_t split, tgi_attention_choice *choice)
+                         int64_t warp_splits, tgi_attention_choice *choice)
 {
     const int64_t heads = choice->shared_heads;
     /* In rows of few keys, all warps that share out the keys have the same queries. */
-    const int is_light_split = choice->row->kind == TGI_ATTENTION_LIGHT && split > 1;
-    choice->split_count = split;
+    const int is_light_split = choice->row->kind == TGI_ATTENTION_LIGHT && warp_splits > 1;
+    choice->warp_split_count = warp_splits;
     choice->turn_count = is_light_split ? 1 : count_turns(machine, a, choice->row, heads);
     choice->query_tile = is_light_split ? WARP_QUERIES : queries * choice->turn_count;
     choice->tile_count = tgi_divide_up(heads * a->m, choice->query_tile);
@@ -215,17 +215,18 @@ static void try_tiles(attention_search *search, const tgi_attention_row *row, in
     const tgi_machine *machine = search->machine;
     const tg_attention *a = search->attention;
     const int64_t most = most_of(1, tgi_divide_up(a->n, row->keys));
-    const int64_t splits = count_splits(machine, row);
+    const int64_t warp_splits_most = count_splits(machine, row);
     tgi_attention_choice tried = {.row = row, .shared_heads = shared_heads};
     for (int64_t cluster = 1; cluster <= row->cluster; cluster *= 2) {
-        for (int64_t split = 1; split <= splits && cluster * split <= most; split++) {
-            const int64_t blocks = set_tiles(machine, a, queries, split, &tried);
+        for (int64_t warp_splits = 1;
+             warp_splits <= warp_splits_most && cluster * warp_splits <= most; warp_splits++) {
+            const int64_t blocks = set_tiles(machine, a, queries, warp_splits, &tried);
             const int64_t room = row->kind == TGI_ATTENTION_LIGHT ? blocks : machine->gpu.sm_count;
             if (blocks > BLOCKS_MAX ||
                 (cluster > 1 && cluster * blocks > count_cluster_room(machine, cluster)))
                 break;
             tried.cluster_count = cluster;
-            try_parts(search, &tried, blocks, room, most);
+            try_splits(search, &tried, blocks, room, most);
         }
     }
 }
@@ -258,7 +259,7 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
     const int64_t fitting =
         most_of(1, (machine->gpu.shared_bytes_per_sm - 1024) / count_own_bytes(row));
     const int64_t resident = least_of(fitting, is_thin ? row->warps : row->resident_blocks);
-    const int64_t most = most_of(a->n, 1) / (is_thin ? row->keys : PART_KEYS);
+    const int64_t most = most_of(a->n, 1) / (is_thin ? row->keys : SPLIT_KEYS);
     const int64_t wanted = most_of(1, least_of(sm_count * resident / most_of(blocks, 1), most));
     if (blocks > BLOCKS_MAX)
         return;
@@ -267,12 +268,12 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
                                      .turn_count = 1,
                                      .query_tile = row->queries,
                                      .tile_count = tiles,
-                                     .part_count = wanted,
+                                     .split_count = wanted,
                                      .cluster_count = 1,
-                                     .split_count = 1};
+                                     .warp_split_count = 1};
     if (is_thin) {
-        choice->part_count = least_of(wanted, most_of(1, sm_count / most_of(blocks, 1)));
-        choice->split_count = least_of(resident, tgi_divide_up(wanted, choice->part_count));
+        choice->split_count = least_of(wanted, most_of(1, sm_count / most_of(blocks, 1)));
+        choice->warp_split_count = least_of(resident, tgi_divide_up(wanted, choice->split_count));
     }
     divide_keys(machine, a, blocks, choice);
 }

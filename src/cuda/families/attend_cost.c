@@ -42,13 +42,13 @@ static const double light_open = 1850.0;                   /* per wave of blocks
 static const double light_turn = 65.0, light_step = 680.0; /* per turn, and per step of a turn */
 static const double kept = 265.0, kept_step = 300.0;       /* if steps stay in shared memory */
 static const double light_tile = 64.0; /* per 16 rows of a warp on a multiprocessor */
-static const double light_part = 52.0, light_element = 0.5; /* per step and per element of them */
+static const double light_keys = 52.0, light_element = 0.5; /* per step and per element of them */
 static const double light_join = 163.0;                     /* per warp that shares out keys */
 
-/* The figures of the second kernel, which merges parts. */
-static const double merge = 3300.0, merged_part = 15.0, merged_round = 400.0;
+/* The figures of the second kernel, which merges splits. */
+static const double merge = 3300.0, merged_split = 15.0, merged_round = 400.0;
 static const double merged_row = 14.0, few_row = 110.0; /* per row of a multiprocessor */
-static const double part_byte = 0.0007;
+static const double split_byte = 0.0007;
 
 static double count(head_cost cost, const tgi_attention_row *row)
 {
@@ -66,7 +66,7 @@ static double count_steps(const tg_attention *a, const tgi_attention_choice *cho
     const int64_t low = middle - rows / 2 - window.before;
     const int64_t high = middle + rows / 2 + window.after + 1;
     const int64_t keys = (high < a->n ? high : a->n) - (low > 0 ? low : 0);
-    const int64_t seen = keys < 1 ? 1 : keys < choice->part_keys ? keys : choice->part_keys;
+    const int64_t seen = keys < 1 ? 1 : keys < choice->split_keys ? keys : choice->split_keys;
     return (double)tgi_divide_up(seen, choice->row->keys);
 }
 
@@ -98,24 +98,24 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
                            const tgi_attention_choice *choice, int64_t tiles, int is_mixed)
 {
     const tgi_attention_row *row = choice->row;
-    const int64_t splits = choice->split_count, blocks = choice->cluster_count;
+    const int64_t warp_splits = choice->warp_split_count, blocks = choice->cluster_count;
     const int64_t held = machine->gpu.shared_bytes_per_sm / (choice->shared_bytes + 1024);
     const double rounds = (double)tgi_divide_up(tiles, held > 1 ? held : 1);
     const int64_t all = choice->shared_heads * a->m, rows = all < row->queries ? all : row->queries;
     const int64_t at_once = row->head_size > 128 ? 1 : 2; /* rows that a warp joins at once */
     double time = count(thin_tile, row) +
                   count_steps(a, choice, rounds <= 1.0) * count(thin_step, row) +
-                  joined_row * (double)tgi_divide_up(rows, splits * at_once);
+                  joined_row * (double)tgi_divide_up(rows, warp_splits * at_once);
     if (is_mixed)
         time += count(thin_mixed, row);
-    if (splits > SCHEDULERS)
+    if (warp_splits > SCHEDULERS)
         time += thin_crowd * row->keys;
     if (blocks > 1)
         time += cluster + cluster_block * (double)blocks +
-                cluster_row * (double)tgi_divide_up(rows, blocks * splits * at_once);
+                cluster_row * (double)tgi_divide_up(rows, blocks * warp_splits * at_once);
     const double read =
-        count_steps(a, choice, 0) * row->keys * (double)splits; /* keys of a block */
-    const double seen = fmin(read * (double)(blocks * choice->part_count), (double)a->n);
+        count_steps(a, choice, 0) * row->keys * (double)warp_splits; /* keys of a block */
+    const double seen = fmin(read * (double)(blocks * choice->split_count), (double)a->n);
     const double groups = (double)a->batch_count * (double)(a->head_count / choice->shared_heads);
     return rounds * time + thin_byte * 4.0 * row->head_size * read * (double)tiles +
            all_byte * 2.0 * (double)(a->head_size + a->v_head_size) * seen * groups *
@@ -129,9 +129,9 @@ static double predict_light(const tgi_machine *machine, const tg_attention *a,
 {
     const tgi_attention_row *row = choice->row;
     const int64_t rows = choice->shared_heads * a->m, sm_count = machine->gpu.sm_count;
-    const int64_t splits = choice->split_count, warps = choice->block_threads / 32;
+    const int64_t warp_splits = choice->warp_split_count, warps = choice->block_threads / 32;
     const int64_t readers =
-        splits > 1 ? 1 : row->queries / 16; /* warps that share the reads of keys */
+        warp_splits > 1 ? 1 : row->queries / 16; /* warps that share the reads of keys */
     const int64_t by_warps = row->resident_blocks * row->warps / warps;
     const int64_t by_bytes = machine->gpu.shared_bytes_per_sm / (choice->shared_bytes + 1024);
     const int64_t held = by_warps < by_bytes ? by_warps : by_bytes;
@@ -143,18 +143,18 @@ static double predict_light(const tgi_machine *machine, const tg_attention *a,
     if (choice->kept_keys > row->keys)
         wave += kept + kept_step * ceil(steps / (double)readers);
     return light_start + light_row * (double)(rows < 16 ? rows : 16) +
-           (splits > 1 ? light_join * (double)splits : 0.0) + (double)waves * wave +
-           tiles * ((double)(splits > 1 ? warps : row->warps * 16 / row->queries) *
-                        (light_tile + count_steps(a, choice, 0) * light_part) +
+           (warp_splits > 1 ? light_join * (double)warp_splits : 0.0) + (double)waves * wave +
+           tiles * ((double)(warp_splits > 1 ? warps : row->warps * 16 / row->queries) *
+                        (light_tile + count_steps(a, choice, 0) * light_keys) +
                     light_element * (double)a->head_size);
 }
 
 double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention *a,
                                   const tgi_attention_choice *choice)
 {
-    const int64_t sm_count = machine->gpu.sm_count, parts = choice->part_count;
+    const int64_t sm_count = machine->gpu.sm_count, splits = choice->split_count;
     const int64_t groups = a->batch_count * (a->head_count / choice->shared_heads);
-    const int64_t blocks = groups * choice->tile_count * parts * choice->cluster_count;
+    const int64_t blocks = groups * choice->tile_count * splits * choice->cluster_count;
     const int64_t tiles = tgi_divide_up(blocks, sm_count);
     const double steps = count_steps(a, choice, tiles <= 1);
     const int is_mixed = choice->shared_heads > 1 && a->m > 1;
@@ -163,11 +163,11 @@ double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention
                   : choice->row->kind == TGI_ATTENTION_THIN
                       ? predict_thin(machine, a, choice, tiles, is_mixed)
                       : predict_wide(a, choice, (double)blocks / (double)sm_count, steps, is_mixed);
-    if (parts > 1)
-        time += merge + merged_part * (double)parts +
-                merged_round * (double)((parts - 1) / (4 * TGI_ATTEND_MERGE_WARPS_MAX)) +
-                (tgi_attend_count_merged((int32_t)parts) > 1 ? few_row : merged_row) *
+    if (splits > 1)
+        time += merge + merged_split * (double)splits +
+                merged_round * (double)((splits - 1) / (4 * TGI_ATTEND_MERGE_WARPS_MAX)) +
+                (tgi_attend_count_merged((int32_t)splits) > 1 ? few_row : merged_row) *
                     (double)tgi_divide_up(a->batch_count * a->head_count * a->m, sm_count) +
-                part_byte * (double)choice->workspace_bytes;
+                split_byte * (double)choice->workspace_bytes;
     return time;
 }

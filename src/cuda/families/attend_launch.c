@@ -10,7 +10,7 @@
 
 #define UNIT_BYTES TGI_TENSOR_UNIT_BYTES
 #define BOX_ROWS 8      /* the swizzle repeats after these */
-#define PANEL_BYTES 128 /* bytes of a row of a panel in shared memory */
+#define STRIP_BYTES 128 /* bytes of a row of a strip in shared memory */
 #define MAP_COUNT 3
 #define SECTOR_ELEMENTS 16 /* 32 bytes */
 #define LONG_STEPS 8
@@ -44,9 +44,9 @@ static int64_t count_box_rows(const tg_attention *a, int64_t keys)
  * which decides if there are few steps. */
 static int is_slow(const tgi_attention_choice *choice, int64_t elems)
 {
-    const int steps = choice->split_count < CROWD_WARPS ? LONG_STEPS : CROWD_STEPS;
+    const int steps = choice->warp_split_count < CROWD_WARPS ? LONG_STEPS : CROWD_STEPS;
     return choice->row->kind == TGI_ATTENTION_THIN && elems % SECTOR_ELEMENTS > 0 &&
-           choice->part_keys >= steps * choice->row->keys;
+           choice->split_keys >= steps * choice->row->keys;
 }
 
 /* Describes K, V or Q as a tensor of elements, rows, heads, and batch entries or pages. Returns 0
@@ -71,7 +71,7 @@ static int describe(const tg_attention *a, const tgi_attention_choice *choice,
                                      : is_q    ? a->head_count
                                                : a->kv_head_count,
                                      is_paged ? a->page_count : a->batch_count},
-                           .tma_box_elems = (int)(PANEL_BYTES / t.element_bytes),
+                           .tma_box_elems = (int)(STRIP_BYTES / t.element_bytes),
                            .tma_box_runs = (int)box_rows,
                            .is_swizzled = 1};
     if (!is_q && a->has_key_offsets && !is_paged) {
@@ -98,8 +98,8 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
     attention_prepared *prepared = block;
     const int64_t groups = a->batch_count * (a->head_count / choice->shared_heads);
     const int64_t merged = tgi_divide_up(a->batch_count * a->head_count * a->m,
-                                         tgi_attend_count_merged((int32_t)choice->part_count));
-    const int64_t blocks = groups * choice->tile_count * choice->part_count;
+                                         tgi_attend_count_merged((int32_t)choice->split_count));
+    const int64_t blocks = groups * choice->tile_count * choice->split_count;
     const int64_t resident = (int64_t)machine->gpu.sm_count * row->resident_blocks;
     const int64_t grid = row->kind == TGI_ATTENTION_WIDE && row->has_boxes && resident < blocks
                              ? resident
@@ -118,7 +118,7 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
         prepared->slots.count += describe(a, choice, map_ids[i], &slot->tensor);
     }
     snprintf(prepared->attend.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", row->name);
-    const int32_t merge_warps = tgi_attend_count_merge_warps((int32_t)choice->part_count);
+    const int32_t merge_warps = tgi_attend_count_merge_warps((int32_t)choice->split_count);
     prepared->merge = (tgi_cuda_kernel){.image = row->image,
                                         .grid = {(unsigned)merged, 1, 1},
                                         .block = {32 * (unsigned)merge_warps, 1, 1},
@@ -166,7 +166,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
     const tg_attention *a = call->attention;
     const tgi_attention_choice *choice = call->choice;
     const int64_t head_groups = a->head_count / choice->shared_heads;
-    const int64_t tiles = choice->tile_count * choice->part_count;
+    const int64_t tiles = choice->tile_count * choice->split_count;
     const int64_t rest = a->batch_count * head_groups % choice->section_groups;
     const float scale = (float)(a->scale * TGI_ATTEND_LOG2_E);
     const tgi_attention_window window = tgi_attention_find_window(a);
@@ -189,13 +189,13 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .section_groups = {make_divisor(choice->section_groups), make_divisor(rest)},
         .section_tiles = make_divisor(choice->section_groups * tiles),
         .tile_rows = (int32_t)choice->query_tile,
-        .part_count = (int32_t)choice->part_count,
-        .cluster_count = (int32_t)choice->cluster_count,
         .split_count = (int32_t)choice->split_count,
+        .cluster_count = (int32_t)choice->cluster_count,
+        .warp_split_count = (int32_t)choice->warp_split_count,
         .turn_count = (int32_t)choice->turn_count,
-        .part_keys = (int32_t)choice->part_keys,
+        .split_keys = (int32_t)choice->split_keys,
         .kept_keys = (int32_t)choice->kept_keys,
-        .lets_next_start = choice->part_count > 1 || choice->is_resident,
+        .lets_next_start = choice->split_count > 1 || choice->is_resident,
         .has_units = {is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),
                       is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),
                       is_aligned(a, TGI_ATTENTION_V, UNIT_BYTES)},
@@ -205,7 +205,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .box_rows = (int32_t)count_box_rows(a, choice->row->keys),
         .has_d_units = is_aligned(a, TGI_ATTENTION_D, UNIT_BYTES),
         .page_rows = make_divisor(a->page_rows),
-        .parts = call->workspace};
+        .splits = call->workspace};
 }
 
 static tg_status launch(const tgi_attention_call *call)
@@ -225,7 +225,7 @@ static tg_status launch(const tgi_attention_call *call)
                              sizeof args.map);
     if (!status)
         status = tgi_cuda_run(&queue, &prepared->attend, &args, sizeof args);
-    if (!status && call->choice->part_count > 1)
+    if (!status && call->choice->split_count > 1)
         status = tgi_cuda_run(&queue, &prepared->merge, &args, sizeof args);
     tgi_cuda_leave(queue.device, before);
     return status;

@@ -62,7 +62,7 @@ int64_t tgi_cuda_count_section_groups(const tgi_machine *machine, const tg_atten
                                       const tgi_attention_choice *choice)
 {
     const double even = 1.02;
-    const int64_t tiles = choice->tile_count * choice->part_count;
+    const int64_t tiles = choice->tile_count * choice->split_count;
     const int64_t groups_of_keys =
         tgi_divide_up(a->head_count / a->kv_head_count, choice->shared_heads);
     const int64_t bytes = 2 * (a->n + 1) * (a->head_size + a->v_head_size);
@@ -72,7 +72,7 @@ int64_t tgi_cuda_count_section_groups(const tgi_machine *machine, const tg_atten
     const int64_t heads = a->batch_count * a->head_count;
     int64_t chosen = least_of(fitting, allowed);
     if (choice->row->kind != TGI_ATTENTION_WIDE || !choice->row->has_boxes ||
-        choice->shared_heads > 1 || choice->part_count > 1 || block_count > BLOCKS_MAX ||
+        choice->shared_heads > 1 || choice->split_count > 1 || block_count > BLOCKS_MAX ||
         heads * tiles <= block_count || heads * tiles > TILES_MAX ||
         count_steps(a, choice, 0) == count_steps(a, choice, tiles - 1))
         return chosen;

@@ -121,28 +121,28 @@ static int has_wide_stores(const tgi_problem *p)
 }
 
 int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *p,
-                       const tgi_batch_decision *split, tgi_batch_args *args)
+                       const tgi_batch_decision *decision, tgi_batch_args *args)
 {
-    const int64_t group_entries = split->group_entries;
-    const int is_cut = split->part_count > 1;
+    const int64_t group_entries = decision->group_entries;
+    const int is_cut = decision->portion_count > 1;
     const int32_t rows = (int32_t)tgi_divide_up(p->m, kernel->tile_rows);
     const int32_t cols = (int32_t)tgi_divide_up(p->n, kernel->tile_cols);
-    const int64_t part_rows = tgi_divide_up(rows, split->part_count) * kernel->tile_rows;
-    if (!describe_entries(p, p->type, is_cut ? part_rows : p->m, p->a.row, p->a.col,
+    const int64_t portion_rows = tgi_divide_up(rows, decision->portion_count) * kernel->tile_rows;
+    if (!describe_entries(p, p->type, is_cut ? portion_rows : p->m, p->a.row, p->a.col,
                           tgi_gemm_is_a_along_k(p), p->a.batch, &args->a) ||
         !describe_entries(p, p->b_type, p->n, p->b.col, p->b.row, tgi_gemm_is_b_along_k(p),
                           p->b.batch, &args->b))
         return 0;
-    const int64_t d_elems = is_cut ? part_rows * p->n : group_entries * p->m * p->n;
+    const int64_t d_elems = is_cut ? portion_rows * p->n : group_entries * p->m * p->n;
     const int64_t d_bytes = tgi_round_up(UNIT - 1 + d_elems * tgi_type_bytes(p->d_type), UNIT);
     const int is_staged = is_d_packed(p) && !has_wide_stores(p) && (!is_cut || p->d.col == 1) &&
                           d_bytes <= D_BYTES_MAX;
-    args->part_tile_rows = (int32_t)(part_rows / kernel->tile_rows);
-    args->parts = tgi_make_divisor((int32_t)split->part_count);
+    args->portion_tile_rows = (int32_t)(portion_rows / kernel->tile_rows);
+    args->portions = tgi_make_divisor((int32_t)decision->portion_count);
     args->tile_cols = tgi_make_divisor(cols);
-    args->part_tiles = tgi_make_divisor(args->part_tile_rows * cols);
+    args->portion_tiles = tgi_make_divisor(args->portion_tile_rows * cols);
     args->group_entries = (int32_t)group_entries;
-    args->group_count = tgi_divide_up(p->batch_count, group_entries) * split->part_count;
+    args->group_count = tgi_divide_up(p->batch_count, group_entries) * decision->portion_count;
     args->b_place = count_entry_bytes(&args->a, group_entries);
     args->stage_bytes = args->b_place + count_entry_bytes(&args->b, group_entries);
     const int has_stages = kernel->type == TG_TYPE_FP64 && args->stage_bytes <= STAGE_BYTES_MAX;
@@ -160,13 +160,13 @@ static int count_worker_threads(const tgi_kernel *kernel)
     return kernel->math == TGI_MATH_mma ? 32 : 1;
 }
 
-/* Returns into how many parts the tile rows of an entry are split, so that each worker has one
- * tile. Workers that are warps get as many parts as run at once, small enough that D is staged.
- * Workers that are threads, whose B is larger, get one part on each multiprocessor, or two if there
- * are more entries than multiprocessors. Copies of B for the parts are at most half of all bytes
- * that are moved. */
-static int64_t count_parts(const tgi_machine *machine, const tgi_kernel *kernel,
-                           const tgi_problem *p)
+/* Returns into how many portions the tile rows of an entry are split, so that each worker has one
+ * tile. Workers that are warps get as many portions as run at once, small enough that D is staged.
+ * Workers that are threads, whose B is larger, get one portion on each multiprocessor, or two if
+ * there are more entries than multiprocessors. Copies of B for the portions are at most half of all
+ * bytes that are moved. */
+static int64_t count_portions(const tgi_machine *machine, const tgi_kernel *kernel,
+                              const tgi_problem *p)
 {
     const int64_t sm_count = machine->gpu.sm_count, entries = p->batch_count;
     const int64_t slots = TGI_BATCH_BLOCKS_PER_SM((int)tgi_type_bytes(p->type)) * sm_count;
@@ -184,10 +184,10 @@ static int64_t count_parts(const tgi_machine *machine, const tgi_kernel *kernel,
         wanted = filling > turns ? filling : turns;
         wanted = wanted < elems / b_elems ? wanted : elems / b_elems;
     }
-    const int64_t parts = wanted < 1 ? 1 : wanted < tile_rows ? wanted : tile_rows;
-    if (entries > INT32_MAX / parts)
+    const int64_t portions = wanted < 1 ? 1 : wanted < tile_rows ? wanted : tile_rows;
+    if (entries > INT32_MAX / portions)
         return 1;
-    return tgi_divide_up(tile_rows, tgi_divide_up(tile_rows, parts));
+    return tgi_divide_up(tile_rows, tgi_divide_up(tile_rows, portions));
 }
 
 /* Returns the threads of a block that has `tiles` tiles, if a multiprocessor has room for
@@ -210,10 +210,10 @@ static int64_t count_threads(const tgi_kernel *kernel, int64_t tiles, int64_t by
 
 /* Chooses the entries of a group and the threads of a block. */
 static void choose_group(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
-                         const tgi_batch_args *entry, tgi_batch_decision *split)
+                         const tgi_batch_args *entry, tgi_batch_decision *decision)
 {
     const tgi_gpu *gpu = &machine->gpu;
-    const int64_t tiles = entry->part_tiles.value, spread = 2 * (int64_t)gpu->sm_count;
+    const int64_t tiles = entry->portion_tiles.value, spread = 2 * (int64_t)gpu->sm_count;
     const int64_t d_bytes = p->m * p->n * tgi_type_bytes(p->d_type);
     const int64_t pitches = entry->a.entry_pitch + entry->b.entry_pitch;
     const int64_t limits[] = {
@@ -222,14 +222,16 @@ static void choose_group(const tgi_machine *machine, const tgi_kernel *kernel, c
     int64_t count = limits[0];
     for (int i = 1; i < 4; i++)
         count = limits[i] < count ? limits[i] : count;
-    split->group_entries = split->part_count > 1 || count < 1 ? 1 : count;
-    const int64_t group_bytes = split->group_entries * (pitches + d_bytes / split->part_count);
-    const int64_t blocks = tgi_divide_up(p->batch_count, split->group_entries) * split->part_count;
-    const int is_small = split->group_entries * pitches <= STAGE_BYTES_WANTED;
-    split->thread_count = kernel->thread_count; /* few blocks need many threads to copy */
+    decision->group_entries = decision->portion_count > 1 || count < 1 ? 1 : count;
+    const int64_t group_bytes =
+        decision->group_entries * (pitches + d_bytes / decision->portion_count);
+    const int64_t blocks =
+        tgi_divide_up(p->batch_count, decision->group_entries) * decision->portion_count;
+    const int is_small = decision->group_entries * pitches <= STAGE_BYTES_WANTED;
+    decision->thread_count = kernel->thread_count; /* few blocks need many threads to copy */
     if (blocks > spread)
-        split->thread_count = (int)count_threads(
-            kernel, split->group_entries * tiles, gpu->shared_bytes_per_sm / (group_bytes + 1),
+        decision->thread_count = (int)count_threads(
+            kernel, decision->group_entries * tiles, gpu->shared_bytes_per_sm / (group_bytes + 1),
             is_small && 2 * blocks > 3 * spread ? THREADS_LEAST_OF_MANY : THREADS_LEAST);
 }
 
@@ -251,23 +253,23 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                    ENTRY_BYTES_MAX);
         return;
     }
-    tgi_batch_decision *split = &proposal->decision.batch;
-    *split = (tgi_batch_decision){.group_entries = 1,
-                                  .part_count = count_parts(machine, kernel, p),
-                                  .thread_count = kernel->thread_count};
-    if (!tgi_batch_describe(kernel, p, split, &args)) {
+    tgi_batch_decision *decision = &proposal->decision.batch;
+    *decision = (tgi_batch_decision){.group_entries = 1,
+                                     .portion_count = count_portions(machine, kernel, p),
+                                     .thread_count = kernel->thread_count};
+    if (!tgi_batch_describe(kernel, p, decision, &args)) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
                    "A or B has neither contiguous rows nor contiguous columns");
         return;
     }
-    choose_group(machine, kernel, p, &args, split);
-    tgi_batch_describe(kernel, p, split, &args);
+    choose_group(machine, kernel, p, &args, decision);
+    tgi_batch_describe(kernel, p, decision, &args);
     if (!tgi_gemm_fits(machine, args.shared_bytes, proposal))
         return;
-    sized.thread_count = split->thread_count;
+    sized.thread_count = decision->thread_count;
     const int registers = TGI_BATCH_BLOCKS_PER_SM((int)tgi_type_bytes(p->type));
     const int resident = tgi_gemm_count_resident(
-        &machine->gpu, &sized, registers * kernel->thread_count / split->thread_count,
+        &machine->gpu, &sized, registers * kernel->thread_count / decision->thread_count,
         args.shared_bytes);
     const int64_t most =
         args.stage_count > 1 ? (int64_t)resident * machine->gpu.sm_count : INT32_MAX;
@@ -275,17 +277,17 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                                 .blocks_per_sm = resident,
                                 .access = tgi_gemm_find_access(p),
                                 .tile_count =
-                                    (double)(split->group_entries * args.part_tiles.value)};
+                                    (double)(decision->group_entries * args.portion_tiles.value)};
     proposal->is_legal = 1;
     proposal->resident_blocks = resident;
     proposal->predicted_s = tgi_model_batch_seconds(&machine->gpu, &sized, p, &work);
-    split->block_count = args.group_count < most ? args.group_count : most;
+    decision->block_count = args.group_count < most ? args.group_count : most;
 }
 
-static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
+static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)
 {
-    split->block_count = proposal->decision.batch.block_count;
-    split->thread_count = proposal->decision.batch.thread_count;
+    tiling->block_count = proposal->decision.batch.block_count;
+    tiling->thread_count = proposal->decision.batch.thread_count;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_batch = {propose, describe_split};
+const tgi_cuda_planner tgi_cuda_planner_batch = {propose, describe_tiling};

@@ -9,7 +9,7 @@
 /* Fills the arguments that follow from the problem and from its split, all but args->gemm. Returns
  * 0 if lines of A or B are not contiguous. The sizes are those that `propose` takes. */
 int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *problem,
-                       const tgi_batch_decision *split, tgi_batch_args *args);
+                       const tgi_batch_decision *decision, tgi_batch_args *args);
 
 /* Sets the members that follow from the pointers and strides in args->gemm, for blocks of
  * thread_count threads. */

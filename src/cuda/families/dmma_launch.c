@@ -12,7 +12,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     tgi_tile_prepare(p, proposal, prepared);
     grid[0] =
         (unsigned)(tgi_divide_up(p->m, kernel->tile_rows) * tgi_divide_up(p->n, kernel->tile_cols));
-    grid[1] = (unsigned)prepared->args.k_part_count;
+    grid[1] = (unsigned)prepared->args.split_count;
     grid[2] =
         (unsigned)(p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX);
 }

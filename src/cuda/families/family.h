@@ -17,7 +17,7 @@ typedef struct tgi_cuda_planner {
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
     /* Fills *split with the counts of the decision. On entry it describes a plan that splits
      * nothing. NULL if the family never splits. */
-    void (*describe_split)(const tgi_proposal *proposal, tgi_plan_split *split);
+    void (*describe_tiling)(const tgi_proposal *proposal, tgi_plan_tiling *tiling);
 } tgi_cuda_planner;
 
 /* The launching half of a family, families/X_launch.c. */
@@ -37,10 +37,10 @@ typedef struct tgi_cuda_launcher {
 #include "cuda/families/families.def"
 #undef TGI_CUDA_FAMILY
 
-/* These implement the backend's propose and describe_split: they call the row's family. */
+/* These implement the backend's propose and describe_tiling: they call the row's family. */
 void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
                       tgi_proposal *proposal);
-void tgi_cuda_describe_split(const tgi_proposal *proposal, tgi_plan_split *split);
+void tgi_cuda_describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling);
 
 /* Puts the kernels of a call of a plan that the CUDA backend has prepared into the queue. */
 tg_status tgi_cuda_launch_call(const tgi_cuda_queue *queue, const tgi_call *call);

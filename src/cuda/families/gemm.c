@@ -6,27 +6,27 @@
 #include "core/checked.h"
 
 #define BLOCK_SHARED_BYTES 1024 /* shared memory that the system reserves for each block */
-#define PARTS_MAX 1024
+#define SPLITS_MAX 1024
 #define FULL_ROUNDS_MAX 4
 
-/* Limits of the split-K parts of batch-invariant problems, in bytes of k of one line. A split must
- * save a block `saved`. A part has sum_halves / 2 times the bytes of a row of sums, but from
- * `least` to `enough`: if D has many rows, the sums of parts that are short beside n take longer
+/* Limits of the splits of batch-invariant problems, in bytes of k of one line. A split must
+ * save a block `saved`. A split has sum_halves / 2 times the bytes of a row of sums, but from
+ * `least` to `enough`: if D has many rows, the sums of splits that are short beside n take longer
  * than their products. */
-typedef struct part_limits {
+typedef struct split_limits {
     int64_t saved, least, enough;
     int sum_halves;
-} part_limits;
+} split_limits;
 
-static const part_limits mma_limits = {1024, 1536, 5120, 3};
-static const part_limits fma_limits = {1024, 1024, 1280, 16};
-static const part_limits fp64_limits = {4096, 1024, 3200, 16};
+static const split_limits mma_limits = {1024, 1536, 5120, 3};
+static const split_limits fma_limits = {1024, 1024, 1280, 16};
+static const split_limits fp64_limits = {4096, 1024, 3200, 16};
 
 #define SUM_TIMES 4 /* bytes of the sums are at most so many times those of A */
-/* A cluster on wgmma adds up to CLUSTER_PARTS parts without a second kernel if D has few rows. More
- * parts pay only if these would have more than CLUSTER_PART_BYTES_MOST bytes of k. */
-#define CLUSTER_PARTS 8
-#define CLUSTER_PART_BYTES_MOST 8192
+/* A cluster on wgmma adds up to CLUSTER_SPLITS splits without a second kernel if D has few rows.
+ * More splits pay only if these would have more than CLUSTER_SPLIT_BYTES_MOST bytes of k. */
+#define CLUSTER_SPLITS 8
+#define CLUSTER_SPLIT_BYTES_MOST 8192
 #define INVARIANT_TILE_COLS 64 /* columns of a tile if D has few rows */
 
 /* Returns 1 if the shorter stride of an operand with `line_count` lines runs along k. */
@@ -84,34 +84,34 @@ tgi_access tgi_gemm_find_access(const tgi_problem *p)
                                                                : TGI_ACCESS_ELEMENTS;
 }
 
-int64_t tgi_gemm_part_bytes(const tgi_problem *p, int64_t k_part_count)
+int64_t tgi_gemm_split_bytes(const tgi_problem *p, int64_t split_count)
 {
-    return k_part_count > 1
+    return split_count > 1
                ? tgi_checked_multiply(p->batch_count * p->m * p->n * tgi_type_sum_bytes(p->type),
-                                      k_part_count)
+                                      split_count)
                : 0;
 }
 
-/* Returns the most parts that may pay. Parts beyond those that fill the multiprocessors gain
+/* Returns the most splits that may pay. Splits beyond those that fill the multiprocessors gain
  * nothing, even if D has few rows. */
-static int64_t count_parts_most(const tgi_machine *machine, const tgi_problem *p, int64_t n,
-                                int is_mma)
+static int64_t count_splits_most(const tgi_machine *machine, const tgi_problem *p, int64_t n,
+                                 int is_mma)
 {
     const int64_t k_bytes = p->k * tgi_type_bytes(p->type);
     const int64_t slots = machine->gpu.sm_count / tgi_divide_up(n, INVARIANT_TILE_COLS);
-    const int has_clusters = is_mma && k_bytes <= CLUSTER_PARTS * CLUSTER_PART_BYTES_MOST &&
+    const int has_clusters = is_mma && k_bytes <= CLUSTER_SPLITS * CLUSTER_SPLIT_BYTES_MOST &&
                              tgi_arch_has(machine->gpu.capability, TGI_FEATURE_WGMMA);
-    return has_clusters && slots > CLUSTER_PARTS ? CLUSTER_PARTS : slots;
+    return has_clusters && slots > CLUSTER_SPLITS ? CLUSTER_SPLITS : slots;
 }
 
-int64_t tgi_gemm_invariant_part(const tgi_machine *machine, const tgi_problem *p)
+int64_t tgi_gemm_invariant_split(const tgi_machine *machine, const tgi_problem *p)
 {
     const int64_t n = p->is_swapped ? p->m : p->n, elem_bytes = tgi_type_bytes(p->type);
     const int64_t unit = elem_bytes == 8 ? 32 : 128 / elem_bytes; /* the deepest stage */
-    /* Slices of FP32 have parts of their own. */
+    /* Slices of FP32 have splits of their own. */
     const int is_fma = p->type == TG_TYPE_FP32 && p->precision != TG_PRECISION_TF32;
-    const part_limits limits = elem_bytes == 8 ? fp64_limits : is_fma ? fma_limits : mma_limits;
-    const int64_t most = count_parts_most(machine, p, n, elem_bytes < 8 && !is_fma);
+    const split_limits limits = elem_bytes == 8 ? fp64_limits : is_fma ? fma_limits : mma_limits;
+    const int64_t most = count_splits_most(machine, p, n, elem_bytes < 8 && !is_fma);
     const int64_t sum_bytes = n * tgi_type_sum_bytes(p->type);
     int64_t bytes = limits.sum_halves * sum_bytes / 2;
     bytes = bytes < limits.enough ? bytes : limits.enough;
@@ -121,46 +121,47 @@ int64_t tgi_gemm_invariant_part(const tgi_machine *machine, const tgi_problem *p
     if (most < 2 || (p->k - least) * elem_bytes < limits.saved)
         return p->k;
     const int64_t count = p->k / least < most ? p->k / least : most;
-    const int64_t part = tgi_round_up(tgi_divide_up(p->k, count > 1 ? count : 1), unit);
-    return part < p->k ? part : p->k;
+    const int64_t split = tgi_round_up(tgi_divide_up(p->k, count > 1 ? count : 1), unit);
+    return split < p->k ? split : p->k;
 }
 
-/* Tries split-K parts of part_steps stages, as tgi_gemm_try_parts does. */
+/* Tries splits of split_steps stages, as tgi_gemm_try_splits does. */
 static int try_steps(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
-                     tgi_gemm_predict *predict, int64_t part_steps, tgi_proposal *proposal)
+                     tgi_gemm_predict *predict, int64_t split_steps, tgi_proposal *proposal)
 {
     const int64_t depth = proposal->kernel->tile_depth;
-    const int64_t part_count = tgi_divide_up(tgi_divide_up(p->k, depth), part_steps);
+    const int64_t split_count = tgi_divide_up(tgi_divide_up(p->k, depth), split_steps);
     tgi_tile_work work = *whole;
-    work.block_count *= (double)part_count;
-    work.block_k = part_count > 1 ? (double)(part_steps * depth) : (double)p->k;
-    work.part_count = (double)part_count;
-    if (!p->is_batch_invariant && tgi_gemm_part_bytes(p, part_count) > TGI_WORKSPACE_BYTES_MAX)
+    work.block_count *= (double)split_count;
+    work.block_k = split_count > 1 ? (double)(split_steps * depth) : (double)p->k;
+    work.split_count = (double)split_count;
+    if (!p->is_batch_invariant && tgi_gemm_split_bytes(p, split_count) > TGI_WORKSPACE_BYTES_MAX)
         return 0;
     double seconds = predict(&machine->gpu, proposal->kernel, p, &work);
     if (proposal->is_legal && seconds >= proposal->predicted_s)
         return 1;
     proposal->is_legal = 1;
     proposal->predicted_s = seconds;
-    proposal->workspace_bytes = tgi_gemm_part_bytes(p, part_count);
+    proposal->workspace_bytes = tgi_gemm_split_bytes(p, split_count);
     proposal->decision.tile = (tgi_tile_decision){
-        .k_part_elems = part_count > 1 ? part_steps * depth : p->k, .k_part_count = part_count};
+        .split_elems = split_count > 1 ? split_steps * depth : p->k, .split_count = split_count};
     return 1;
 }
 
-int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
-                       tgi_gemm_predict *predict, int64_t wanted, tgi_proposal *proposal)
+int tgi_gemm_try_splits(const tgi_machine *machine, const tgi_problem *p,
+                        const tgi_tile_work *whole, tgi_gemm_predict *predict, int64_t wanted,
+                        tgi_proposal *proposal)
 {
     const int64_t steps = tgi_divide_up(p->k, proposal->kernel->tile_depth);
     return try_steps(machine, p, whole, predict, tgi_divide_up(steps, wanted), proposal);
 }
 
-void tgi_gemm_take_invariant_parts(const tgi_machine *machine, const tgi_problem *p,
-                                   const tgi_tile_work *whole, tgi_gemm_predict *predict,
-                                   tgi_proposal *proposal)
+void tgi_gemm_take_invariant_splits(const tgi_machine *machine, const tgi_problem *p,
+                                    const tgi_tile_work *whole, tgi_gemm_predict *predict,
+                                    tgi_proposal *proposal)
 {
-    const int64_t part_elems = tgi_gemm_invariant_part(machine, p);
-    try_steps(machine, p, whole, predict, tgi_divide_up(part_elems, proposal->kernel->tile_depth),
+    const int64_t split_elems = tgi_gemm_invariant_split(machine, p);
+    try_steps(machine, p, whole, predict, tgi_divide_up(split_elems, proposal->kernel->tile_depth),
               proposal);
 }
 
@@ -168,27 +169,27 @@ void tgi_gemm_split_k(const tgi_machine *machine, const tgi_problem *p, const tg
                       tgi_gemm_predict *predict, tgi_proposal *proposal)
 {
     const int64_t steps = tgi_divide_up(p->k, proposal->kernel->tile_depth);
-    const int64_t most = steps < PARTS_MAX ? steps : PARTS_MAX;
+    const int64_t most = steps < SPLITS_MAX ? steps : SPLITS_MAX;
     proposal->resident_blocks = whole->blocks_per_sm;
     if (p->is_batch_invariant) {
-        tgi_gemm_take_invariant_parts(machine, p, whole, predict, proposal);
+        tgi_gemm_take_invariant_splits(machine, p, whole, predict, proposal);
         return;
     }
     for (int64_t wanted = 1; wanted <= most; wanted *= 2)
-        if (!tgi_gemm_try_parts(machine, p, whole, predict, wanted, proposal))
+        if (!tgi_gemm_try_splits(machine, p, whole, predict, wanted, proposal))
             break;
     /* Blocks in whole rounds of the multiprocessors leave none idle in the last round. */
     const double slot_count = (double)machine->gpu.sm_count * whole->blocks_per_sm;
     for (int rounds = 1; rounds <= FULL_ROUNDS_MAX; rounds++) {
         const double wanted = floor(rounds * slot_count / whole->block_count);
         if (wanted > 1.0 && wanted <= (double)most)
-            tgi_gemm_try_parts(machine, p, whole, predict, (int64_t)wanted, proposal);
+            tgi_gemm_try_splits(machine, p, whole, predict, (int64_t)wanted, proposal);
     }
 }
 
-void tgi_gemm_describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
+void tgi_gemm_describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)
 {
-    split->k_part_count = proposal->decision.tile.k_part_count;
+    tiling->split_count = proposal->decision.tile.split_count;
 }
 
 int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal *proposal)

@@ -1,5 +1,4 @@
-/* Declares the planning that the production families share: access to operands and split-K
- * parts. */
+/* Declares the planning that the production families share: access to operands and splits. */
 #ifndef TGI_CUDA_GEMM_H
 #define TGI_CUDA_GEMM_H
 
@@ -28,37 +27,37 @@ int tgi_gemm_has_d_vectors(const tgi_problem *problem);
 tgi_access tgi_gemm_find_access(const tgi_problem *problem);
 tgi_access tgi_gemm_find_b_access(const tgi_problem *problem);
 
-/* Returns the bytes of the sums of k_part_count split-K parts of D, or 0 for one part. */
-int64_t tgi_gemm_part_bytes(const tgi_problem *problem, int64_t k_part_count);
+/* Returns the bytes of the sums of split_count splits of D, or 0 for one split. */
+int64_t tgi_gemm_split_bytes(const tgi_problem *problem, int64_t split_count);
 
-/* Returns the elements along k of each split-K part of a batch-invariant problem, or k if it is not
+/* Returns the elements along k of each split of a batch-invariant problem, or k if it is not
  * split. They depend only on the caller's n and on k, so that bits are the same for every m. If D
- * has few rows, parts fill the multiprocessors. If D has many rows, adding the parts takes a
+ * has few rows, splits fill the multiprocessors. If D has many rows, adding the splits takes a
  * fraction of the time of the products, and their sums have at most some times the bytes of A. */
-int64_t tgi_gemm_invariant_part(const tgi_machine *machine, const tgi_problem *problem);
+int64_t tgi_gemm_invariant_split(const tgi_machine *machine, const tgi_problem *problem);
 
 typedef double tgi_gemm_predict(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                 const tgi_problem *problem, const tgi_tile_work *work);
 
-/* Tries about `wanted` split-K parts of whole stages, and fills the proposal if they are predicted
+/* Tries about `wanted` splits of whole stages, and fills the proposal if they are predicted
  * to be faster than what was tried before. `work` describes a k that is not split. Returns 0 if the
- * parts do not fit into the workspace. */
-int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *problem,
-                       const tgi_tile_work *work, tgi_gemm_predict *predict, int64_t wanted,
-                       tgi_proposal *proposal);
+ * splits do not fit into the workspace. */
+int tgi_gemm_try_splits(const tgi_machine *machine, const tgi_problem *problem,
+                        const tgi_tile_work *work, tgi_gemm_predict *predict, int64_t wanted,
+                        tgi_proposal *proposal);
 
-/* Takes the split-K parts of a batch-invariant problem. */
-void tgi_gemm_take_invariant_parts(const tgi_machine *machine, const tgi_problem *problem,
-                                   const tgi_tile_work *work, tgi_gemm_predict *predict,
-                                   tgi_proposal *proposal);
+/* Takes the splits of a batch-invariant problem. */
+void tgi_gemm_take_invariant_splits(const tgi_machine *machine, const tgi_problem *problem,
+                                    const tgi_tile_work *work, tgi_gemm_predict *predict,
+                                    tgi_proposal *proposal);
 
-/* Tries 1, 2, 4 ... split-K parts and numbers of parts that fill all multiprocessors, or takes
+/* Tries 1, 2, 4 ... splits and numbers of splits that fill all multiprocessors, or takes
  * those of a batch-invariant problem. */
 void tgi_gemm_split_k(const tgi_machine *machine, const tgi_problem *problem,
                       const tgi_tile_work *work, tgi_gemm_predict *predict, tgi_proposal *proposal);
 
-/* Describes the split of a family that decides by tgi_gemm_try_parts. */
-void tgi_gemm_describe_split(const tgi_proposal *proposal, tgi_plan_split *split);
+/* Describes the split of a family that decides by tgi_gemm_try_splits. */
+void tgi_gemm_describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling);
 
 /* Sets the proposal's shared_bytes. Returns 1 if the chip has that much for a block, and as many
  * threads as a block of the kernel has, else refuses the problem and returns 0. */

@@ -26,8 +26,8 @@ void tgi_gemm_prepare_args(const tgi_problem *p, tgi_gemm_args *args)
     args->d_vector_elems = count_elems(p->d_type, tgi_gemm_has_d_vectors(p));
     args->is_sum_alone = tgi_epilogue_is_sum_alone(&p->epilogue);
     args->is_plain = args->is_sum_alone && tgi_type_bytes(p->d_type) == tgi_type_sum_bytes(p->type);
-    args->k_part_elems = p->k;
-    args->k_part_count = 1;
+    args->split_elems = p->k;
+    args->split_count = 1;
     args->tile_rows_per_group = GROUP_TILE_ROWS;
 }
 
@@ -67,31 +67,31 @@ void tgi_gemm_complete_args(const tgi_call *call, int is_transposed, tgi_gemm_ar
     check_vectors(args->d, &args->d_vector_elems);
 }
 
-tgi_call tgi_gemm_find_part_call(const tgi_call *call, int64_t batch, int64_t row, int64_t col)
+tgi_call tgi_gemm_move_call(const tgi_call *call, int64_t batch, int64_t row, int64_t col)
 {
-    tgi_call part = *call;
+    tgi_call moved = *call;
 #define TGI_OPERAND(name, ...)                                                                     \
-    part.name =                                                                                    \
-        tgi_problem_find_part(call->problem, TGI_OPERAND_##name, call->name, batch, row, col);
+    moved.name =                                                                                   \
+        tgi_problem_find_element(call->problem, TGI_OPERAND_##name, call->name, batch, row, col);
 #include "core/operands.def"
 #undef TGI_OPERAND
-    return part;
+    return moved;
 }
 
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)
 {
     const tgi_problem *p = &args->problem;
-    if (args->k_part_count == 1)
+    if (args->split_count == 1)
         return;
-    const int64_t block_elems = TGI_PART_COLS * TGI_GEMM_VECTOR_BYTES / tgi_type_sum_bytes(p->type);
+    const int64_t block_elems = TGI_ADD_COLS * TGI_GEMM_VECTOR_BYTES / tgi_type_sum_bytes(p->type);
     const int64_t batches =
         p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX;
     *add = (tgi_cuda_kernel){
-        .image = "parts",
+        .image = "splits",
         .grid = {(unsigned)tgi_divide_up(p->m * p->n, block_elems), (unsigned)batches, 1},
-        .block = {TGI_PART_COLS, args->k_part_count <= 8 ? 4 : TGI_PART_ROWS_MAX, 1},
+        .block = {TGI_ADD_COLS, args->split_count <= 8 ? 4 : TGI_ADD_ROWS_MAX, 1},
         .is_early = 1};
-    strcpy(add->symbol, p->type == TG_TYPE_FP64 ? "tgi_add_parts_fp64" : "tgi_add_parts_fp32");
+    strcpy(add->symbol, p->type == TG_TYPE_FP64 ? "tgi_add_splits_fp64" : "tgi_add_splits_fp32");
 }
 
 int64_t tgi_tile_count_prepared_bytes(const tgi_problem *problem, const tgi_proposal *proposal)
@@ -107,8 +107,8 @@ void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
     const tgi_kernel *kernel = proposal->kernel;
     tgi_gemm_args *args = &prepared->args;
     tgi_gemm_prepare_args(problem, args);
-    args->k_part_elems = proposal->decision.tile.k_part_elems;
-    args->k_part_count = (int32_t)proposal->decision.tile.k_part_count;
+    args->split_elems = proposal->decision.tile.split_elems;
+    args->split_count = (int32_t)proposal->decision.tile.split_count;
     prepared->is_transposed = proposal->decision.tile.is_transposed;
     prepared->is_short = proposal->decision.tile.short_cols > 0;
     prepared->multiply = (tgi_cuda_kernel){.image = kernel->image,
@@ -125,7 +125,7 @@ tg_status tgi_tile_launch(const tgi_cuda_queue *queue, const tgi_call *call, voi
     tgi_gemm_args args = prepared->args;
     tgi_gemm_complete_args(call, prepared->is_transposed, &args);
     tg_status status = tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
-    return status || args.k_part_count == 1
+    return status || args.split_count == 1
                ? status
                : tgi_cuda_run(queue, &prepared->add, &args, sizeof args);
 }

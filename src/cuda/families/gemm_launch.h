@@ -1,5 +1,5 @@
 /* Declares the launching that the production families share: kernel arguments and the sum of
- * split-K parts. */
+ * splits. */
 #ifndef TGI_CUDA_GEMM_LAUNCH_H
 #define TGI_CUDA_GEMM_LAUNCH_H
 
@@ -25,9 +25,9 @@ int32_t tgi_gemm_choose_group_rows(const tgi_gpu *gpu, const tgi_kernel *kernel,
 void tgi_gemm_complete_args(const tgi_call *call, int is_transposed, tgi_gemm_args *args);
 
 /* Returns the call of the part of D that begins at (row, col) of batch entry `batch`. */
-tgi_call tgi_gemm_find_part_call(const tgi_call *call, int64_t batch, int64_t row, int64_t col);
+tgi_call tgi_gemm_move_call(const tgi_call *call, int64_t batch, int64_t row, int64_t col);
 
-/* Prepares the kernel that adds the split-K parts in the workspace, if k is split. */
+/* Prepares the kernel that adds the splits in the workspace, if k is split. */
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add);
 
 /* The prepared block of families whose decision is a tgi_tile_decision. */
@@ -41,12 +41,12 @@ typedef struct tgi_tile_prepared {
 /* Returns the size of a tgi_tile_prepared. */
 int64_t tgi_tile_count_prepared_bytes(const tgi_problem *problem, const tgi_proposal *proposal);
 
-/* Prepares the arguments, the row's kernel without its grid, and the kernel that adds parts. The
+/* Prepares the arguments, the row's kernel without its grid, and the kernel that adds splits. The
  * problem is transposed already if the decision says so. */
 void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
                       tgi_tile_prepared *prepared);
 
-/* Launches the row's kernel and, if k is split, the kernel that adds parts. */
+/* Launches the row's kernel and, if k is split, the kernel that adds splits. */
 tg_status tgi_tile_launch(const tgi_cuda_queue *queue, const tgi_call *call, void *prepared);
 
 #endif

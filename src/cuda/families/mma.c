@@ -88,18 +88,18 @@ static void split_rest(const tgi_machine *machine, const tgi_problem *p, const t
 {
     const int64_t whole_rows =
         find_whole_rows(machine, proposal->kernel, p, (int)work->blocks_per_sm);
-    tgi_problem part = *p;
-    tgi_tile_work part_work = *work;
+    tgi_problem some = *p;
+    tgi_tile_work some_work = *work;
     tgi_proposal whole = *proposal, rest = *proposal;
     if (whole_rows == 0)
         return;
     whole.is_legal = rest.is_legal = 0;
-    part.m = whole_rows;
-    part_work.block_count = count_tiles(proposal->kernel, &part);
-    tgi_gemm_try_parts(machine, &part, &part_work, tgi_model_mma_seconds, 1, &whole);
-    part.m = p->m - whole_rows;
-    part_work.block_count = count_tiles(proposal->kernel, &part);
-    tgi_gemm_split_k(machine, &part, &part_work, tgi_model_mma_seconds, &rest);
+    some.m = whole_rows;
+    some_work.block_count = count_tiles(proposal->kernel, &some);
+    tgi_gemm_try_splits(machine, &some, &some_work, tgi_model_mma_seconds, 1, &whole);
+    some.m = p->m - whole_rows;
+    some_work.block_count = count_tiles(proposal->kernel, &some);
+    tgi_gemm_split_k(machine, &some, &some_work, tgi_model_mma_seconds, &rest);
     rest.predicted_s += whole.predicted_s;
     rest.decision.tile.whole_rows = whole_rows;
     if (rest.predicted_s < proposal->predicted_s)
@@ -130,7 +130,7 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
     }
     proposal->resident_blocks = work.blocks_per_sm;
     if (is_transposed) {
-        tgi_gemm_try_parts(machine, p, &work, tgi_model_mma_seconds, 1, proposal);
+        tgi_gemm_try_splits(machine, p, &work, tgi_model_mma_seconds, 1, proposal);
     } else {
         tgi_gemm_split_k(machine, p, &work, tgi_model_mma_seconds, proposal);
         split_rest(machine, p, &work, proposal);
@@ -222,12 +222,12 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     *proposal = found;
 }
 
-static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
+static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)
 {
     const tgi_tile_decision *decision = &proposal->decision.tile;
-    tgi_gemm_describe_split(proposal, split);
-    split->is_transposed = decision->is_transposed;
-    split->whole_rows = decision->whole_rows;
+    tgi_gemm_describe_tiling(proposal, tiling);
+    tiling->is_transposed = decision->is_transposed;
+    tiling->whole_rows = decision->whole_rows;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_mma = {propose, describe_split};
+const tgi_cuda_planner tgi_cuda_planner_mma = {propose, describe_tiling};

@@ -72,8 +72,8 @@ static void prepare_rows(const tgi_machine *machine, const tgi_problem *p,
     tgi_tile_prepare(p, proposal, tile);
     if (is_repacked[0] && is_repacked[1]) {
         args->problem.k = operand[0].packed.copy_k;
-        if (args->k_part_count == 1)
-            args->k_part_elems = args->problem.k;
+        if (args->split_count == 1)
+            args->split_elems = args->problem.k;
     }
     for (int i = 0; i < 2; i++)
         if (is_repacked[i])
@@ -83,13 +83,13 @@ static void prepare_rows(const tgi_machine *machine, const tgi_problem *p,
     const int64_t tile_count = tgi_divide_up(p->m, kernel->tile_rows) *
                                tgi_divide_up(p->n, kernel->tile_cols) * p->batch_count;
     const int64_t most =
-        tgi_divide_up(machine->gpu.sm_count * proposal->resident_blocks, args->k_part_count);
+        tgi_divide_up(machine->gpu.sm_count * proposal->resident_blocks, args->split_count);
     multiply->grid[0] = (unsigned)(tile_count < most ? tile_count : most);
-    multiply->grid[1] = (unsigned)args->k_part_count;
+    multiply->grid[1] = (unsigned)args->split_count;
     multiply->grid[2] = 1;
     args->tile_rows_per_group =
         tgi_gemm_choose_group_rows(&machine->gpu, kernel, p, (double)most,
-                                   (double)(args->k_part_elems * tgi_type_bytes(p->type)));
+                                   (double)(args->split_elems * tgi_type_bytes(p->type)));
     spread_blocks(&machine->gpu, multiply);
     /* Code for earlier chips does not wait for the kernel ahead. */
     multiply->is_early = !tgi_mma_has_earlier_code(kernel);
@@ -117,13 +117,13 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
     prepared->whole_rows = decision->whole_rows;
     tgi_problem rest = p;
     rest.m -= decision->whole_rows;
-    const int64_t part_bytes = tgi_gemm_part_bytes(&rest, decision->k_part_count);
-    prepare_repack(machine, &p, operand, tgi_round_up(part_bytes, TGI_MMA_WORKSPACE_UNIT_BYTES),
+    const int64_t split_bytes = tgi_gemm_split_bytes(&rest, decision->split_count);
+    prepare_repack(machine, &p, operand, tgi_round_up(split_bytes, TGI_MMA_WORKSPACE_UNIT_BYTES),
                    prepared);
     if (prepared->whole_rows) {
         prepare_rows(machine, &rest, proposal, operand, prepared->is_repacked, &prepared->rest);
-        whole.decision.tile.k_part_count = 1;
-        whole.decision.tile.k_part_elems = p.k;
+        whole.decision.tile.split_count = 1;
+        whole.decision.tile.split_elems = p.k;
         p.m = prepared->whole_rows;
     }
     prepare_rows(machine, &p, &whole, operand, prepared->is_repacked, &prepared->tile);
@@ -150,8 +150,8 @@ static tg_status launch_rows(const tgi_cuda_queue *queue, const tgi_call *call, 
     args.a_vector_elems = source[0] ? unit_elems : 1;
     args.b_vector_elems = source[1] ? unit_elems : 1;
     tg_status status = tgi_cuda_run(queue, &tile->multiply, &args, sizeof args);
-    return status || args.k_part_count == 1 ? status
-                                            : tgi_cuda_run(queue, &tile->add, &args, sizeof args);
+    return status || args.split_count == 1 ? status
+                                           : tgi_cuda_run(queue, &tile->add, &args, sizeof args);
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
@@ -174,7 +174,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
         status = launch_rows(queue, call, 0, source, &prepared->tile);
     if (status || whole_rows == 0)
         return status;
-    const tgi_call rest = tgi_gemm_find_part_call(call, 0, whole_rows, 0);
+    const tgi_call rest = tgi_gemm_move_call(call, 0, whole_rows, 0);
     return launch_rows(queue, &rest, whole_rows, source, &prepared->rest);
 }
 

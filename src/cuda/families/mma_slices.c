@@ -9,9 +9,9 @@
 
 /* The kernel counts the elements along a side, and those of a tile beside it, in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
-#define PARTS_MAX 64
-#define PART_ROUNDS 4    /* rounds of blocks that parts are tried up to */
-#define PART_K_LEAST 128 /* shorter parts would take longer to add than to form */
+#define SPLITS_MAX 64
+#define SPLIT_ROUNDS 4    /* rounds of blocks that splits are tried up to */
+#define SPLIT_K_LEAST 128 /* shorter splits would take longer to add than to form */
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
@@ -37,16 +37,16 @@ static int counts_sizes(const tgi_problem *p, double tiles, tgi_proposal *propos
                       kernel->tile_rows, kernel->tile_cols, INT32_MAX);
 }
 
-int64_t tgi_mma_slices_part_bytes(const tgi_problem *p, int64_t part_count)
+int64_t tgi_mma_slices_split_bytes(const tgi_problem *p, int64_t split_count)
 {
-    return tgi_round_up(tgi_gemm_part_bytes(p, part_count), TGI_MMA_WORKSPACE_UNIT_BYTES);
+    return tgi_round_up(tgi_gemm_split_bytes(p, split_count), TGI_MMA_WORKSPACE_UNIT_BYTES);
 }
 
-void tgi_mma_slices_make_parts(int64_t part_count, tgi_problem *p)
+void tgi_mma_slices_make_splits(int64_t split_count, tgi_problem *p)
 {
     const tgi_problem whole = *p;
-    p->k = whole.k / part_count;
-    p->batch_count = part_count;
+    p->k = whole.k / split_count;
+    p->batch_count = split_count;
     p->a.batch = p->k * whole.a.col;
     p->b.batch = p->k * whole.b.row;
     p->d = (tgi_layout){whole.n, 1, whole.m * whole.n};
@@ -54,46 +54,46 @@ void tgi_mma_slices_make_parts(int64_t part_count, tgi_problem *p)
     p->epilogue = (tgi_epilogue){.alpha = 1.0};
 }
 
-/* Tries part_count split-K parts, or a whole k if it is 1. team_count teams of a block share out
- * the chunks of a part. `whole` describes a whole k. */
-static void try_parts(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
-                      int64_t part_count, int team_count, tgi_proposal *proposal)
+/* Tries split_count splits, or a whole k if it is 1. team_count teams of a block share out
+ * the chunks of a split. `whole` describes a whole k. */
+static void try_splits(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
+                       int64_t split_count, int team_count, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t shared_bytes = team_count * count_shared_bytes(kernel);
-    tgi_problem parts = *p;
+    tgi_problem splits = *p;
     tgi_tile_work work = *whole;
-    if (part_count > 1)
-        tgi_mma_slices_make_parts(part_count, &parts);
-    work.block_count *= (double)part_count;
+    if (split_count > 1)
+        tgi_mma_slices_make_splits(split_count, &splits);
+    work.block_count *= (double)split_count;
     /* Teams all have the same number of chunks. They are tried only if every block runs at once,
      * because they would otherwise take the places of blocks. */
-    if (team_count > 1 && (tgi_divide_up(parts.k, kernel->tile_depth) % team_count ||
+    if (team_count > 1 && (tgi_divide_up(splits.k, kernel->tile_depth) % team_count ||
                            work.block_count > machine->gpu.sm_count ||
                            shared_bytes > machine->gpu.shared_bytes_per_block))
         return;
     /* Teams multiply like team_count blocks that share a multiprocessor. */
     work.block_count *= team_count;
-    work.block_k = (double)parts.k / team_count;
-    work.part_count = (double)part_count;
+    work.block_k = (double)splits.k / team_count;
+    work.split_count = (double)split_count;
     const double seconds = tgi_model_mma_seconds(&machine->gpu, kernel, p, &work) +
                            tgi_model_slice_seconds(&machine->gpu, kernel, p);
-    const int64_t bytes = tgi_checked_add(tgi_mma_slices_part_bytes(p, part_count),
-                                          tgi_slices_workspace_bytes(machine, kernel, &parts, 1));
+    const int64_t bytes = tgi_checked_add(tgi_mma_slices_split_bytes(p, split_count),
+                                          tgi_slices_workspace_bytes(machine, kernel, &splits, 1));
     if (proposal->is_legal &&
         (seconds >= proposal->predicted_s || bytes > tgi_panels_find_limit(machine)))
         return;
     proposal->is_legal = 1;
     proposal->shared_bytes = shared_bytes;
     proposal->resident_blocks = team_count > 1 ? 1 : whole->blocks_per_sm;
-    proposal->decision.wgmma.cluster_parts = team_count;
+    proposal->decision.wgmma.cluster_splits = team_count;
     proposal->predicted_s = seconds;
     proposal->workspace_bytes = bytes;
-    proposal->decision.wgmma.split_count = part_count;
-    proposal->decision.wgmma.split_elems = parts.k;
+    proposal->decision.wgmma.split_count = split_count;
+    proposal->decision.wgmma.split_elems = splits.k;
 }
 
-/* Tries teams and split-K parts for a D of few tiles. Parts have equal lengths, because the kernels
+/* Tries teams and splits for a D of few tiles. Splits have equal lengths, because the kernels
  * form them like the products of a batch, so that only divisors of k split it. */
 static void split_k(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
                     tgi_proposal *proposal)
@@ -103,17 +103,17 @@ static void split_k(const tgi_machine *machine, const tgi_problem *p, const tgi_
         TGI_MMA_SLICES_TEAMS(TGI_MMA_SLICES_ROOM(proposal->kernel->math == TGI_MATH_fp16x));
     if (p->is_batch_invariant || proposal->decision.wgmma.panel_rows)
         return;
-    try_parts(machine, p, whole, 1, teams_most, proposal);
+    try_splits(machine, p, whole, 1, teams_most, proposal);
     if (p->batch_count > 1)
         return;
-    for (int64_t count = 2; count <= PARTS_MAX && p->k / count >= PART_K_LEAST; count++) {
-        if (whole->block_count * (double)count > PART_ROUNDS * slots ||
-            tgi_gemm_part_bytes(p, count) > TGI_WORKSPACE_BYTES_MAX)
+    for (int64_t count = 2; count <= SPLITS_MAX && p->k / count >= SPLIT_K_LEAST; count++) {
+        if (whole->block_count * (double)count > SPLIT_ROUNDS * slots ||
+            tgi_gemm_split_bytes(p, count) > TGI_WORKSPACE_BYTES_MAX)
             return;
         if (p->k % count)
             continue;
-        try_parts(machine, p, whole, count, 1, proposal);
-        try_parts(machine, p, whole, count, teams_most, proposal);
+        try_splits(machine, p, whole, count, 1, proposal);
+        try_splits(machine, p, whole, count, teams_most, proposal);
     }
 }
 
@@ -145,17 +145,17 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
             tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, shared_bytes)};
     if (!counts_sizes(&p, work.block_count, proposal))
         return;
-    try_parts(machine, &p, &work, 1, 1, proposal);
+    try_splits(machine, &p, &work, 1, 1, proposal);
     split_k(machine, &p, &work, proposal);
     proposal->predicted_s *= panel_count;
 }
 
-static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
+static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)
 {
     const tgi_wgmma_decision *decision = &proposal->decision.wgmma;
-    split->k_part_count = decision->split_count;
-    split->thread_count = proposal->kernel->thread_count * decision->cluster_parts;
-    split->is_transposed = decision->is_transposed;
+    tiling->split_count = decision->split_count;
+    tiling->thread_count = proposal->kernel->thread_count * decision->cluster_splits;
+    tiling->is_transposed = decision->is_transposed;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_mma_slices = {propose, describe_split};
+const tgi_cuda_planner tgi_cuda_planner_mma_slices = {propose, describe_tiling};

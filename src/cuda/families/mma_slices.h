@@ -4,12 +4,12 @@
 
 #include "core/problem.h"
 
-/* Returns the bytes of the sums of part_count split-K parts, which the workspace begins with; 0 for
- * one part. */
-int64_t tgi_mma_slices_part_bytes(const tgi_problem *problem, int64_t part_count);
+/* Returns the bytes of the sums of split_count splits, which the workspace begins with; 0 for
+ * one split. */
+int64_t tgi_mma_slices_split_bytes(const tgi_problem *problem, int64_t split_count);
 
-/* Turns a problem without a batch into a batch of its part_count split-K parts, which have equal
- * lengths. D of the new problem is the sums of the parts in the workspace. */
-void tgi_mma_slices_make_parts(int64_t part_count, tgi_problem *problem);
+/* Turns a problem without a batch into a batch of its split_count splits, which have equal
+ * lengths. D of the new problem is the sums of the splits in the workspace. */
+void tgi_mma_slices_make_splits(int64_t split_count, tgi_problem *problem);
 
 #endif

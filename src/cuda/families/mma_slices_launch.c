@@ -13,7 +13,7 @@ typedef struct mma_slices_panel {
     tgi_mma_slices_args args;
     tgi_slices_prepared slices;
     tgi_cuda_kernel multiply;
-    /* The kernel that adds split-K parts, if there are several, and its argument. */
+    /* The kernel that adds splits, if there are several, and its argument. */
     tgi_gemm_args add_args;
     tgi_cuda_kernel add;
     int is_transposed;
@@ -52,18 +52,18 @@ static void prepare_panel(const tgi_machine *machine, const tgi_problem *given,
     panel->is_transposed = proposal->decision.wgmma.is_transposed;
     if (panel->is_transposed)
         tgi_problem_transpose(&p);
-    const int64_t part_count = proposal->decision.wgmma.split_count;
-    const int team_count = proposal->decision.wgmma.cluster_parts;
-    const int64_t part_bytes = tgi_mma_slices_part_bytes(&p, part_count);
+    const int64_t split_count = proposal->decision.wgmma.split_count;
+    const int team_count = proposal->decision.wgmma.cluster_splits;
+    const int64_t split_bytes = tgi_mma_slices_split_bytes(&p, split_count);
     tgi_gemm_prepare_args(&p, &panel->add_args);
-    panel->add_args.k_part_count = (int32_t)part_count;
+    panel->add_args.split_count = (int32_t)split_count;
     tgi_gemm_prepare_add(&panel->add_args, &panel->add);
-    if (part_count > 1)
-        tgi_mma_slices_make_parts(part_count, &p);
+    if (split_count > 1)
+        tgi_mma_slices_make_splits(split_count, &p);
     tgi_gemm_prepare_args(&p, &args->gemm);
     args->a.line_count = (int32_t)p.m;
     args->b.line_count = (int32_t)p.n;
-    tgi_slices_prepare(machine, kernel, &p, 1, part_bytes, tensor, &panel->slices);
+    tgi_slices_prepare(machine, kernel, &p, 1, split_bytes, tensor, &panel->slices);
     const int64_t tile_count = tgi_divide_up(p.m, kernel->tile_rows) *
                                tgi_divide_up(p.n, kernel->tile_cols) * p.batch_count;
     const int64_t most = (int64_t)machine->gpu.sm_count * proposal->resident_blocks;
@@ -92,8 +92,8 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     }
 }
 
-static tg_status add_parts(const tgi_cuda_queue *queue, const tgi_call *call,
-                           mma_slices_panel *panel)
+static tg_status add_splits(const tgi_cuda_queue *queue, const tgi_call *call,
+                            mma_slices_panel *panel)
 {
     tgi_gemm_args args = panel->add_args;
     tgi_gemm_complete_args(call, panel->is_transposed, &args);
@@ -114,7 +114,7 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
     take_facts(&facts, &args);
     args.a.slices = slices[0];
     args.b.slices = slices[1];
-    if (panel->add_args.k_part_count == 1) {
+    if (panel->add_args.split_count == 1) {
         tgi_gemm_complete_args(call, is_transposed, &args.gemm);
         return tgi_cuda_run(queue, &panel->multiply, &args, sizeof args);
     }
@@ -122,7 +122,7 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
     args.gemm.b = b;
     args.gemm.d = call->workspace;
     status = tgi_cuda_run(queue, &panel->multiply, &args, sizeof args);
-    return status ? status : add_parts(queue, call, panel);
+    return status ? status : add_splits(queue, call, panel);
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)

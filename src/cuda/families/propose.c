@@ -105,11 +105,11 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
     proposal->serial_s = proposal->predicted_s;
 }
 
-void tgi_cuda_describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
+void tgi_cuda_describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)
 {
     const tgi_cuda_planner *planner = planners[proposal->kernel->family];
-    if (planner->describe_split)
-        planner->describe_split(proposal, split);
+    if (planner->describe_tiling)
+        planner->describe_tiling(proposal, tiling);
 }
 
 const tgi_backend tgi_backend_chip = {
@@ -117,5 +117,5 @@ const tgi_backend tgi_backend_chip = {
     .row_device = "cuda",
     .operand_alignment = TGI_CUDA_OPERAND_ALIGNMENT,
     .propose = tgi_cuda_propose,
-    .describe_split = tgi_cuda_describe_split,
+    .describe_tiling = tgi_cuda_describe_tiling,
 };

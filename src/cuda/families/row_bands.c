@@ -12,35 +12,35 @@ int64_t tgi_bands_count_rows(const tgi_problem *problem)
     return problem->is_swapped ? problem->n : problem->m;
 }
 
-tgi_problem tgi_bands_make_part(const tgi_problem *problem, int64_t row_count)
+tgi_problem tgi_bands_make_band(const tgi_problem *problem, int64_t row_count)
 {
-    tgi_problem part = *problem;
-    if (part.is_swapped)
-        part.n = row_count;
+    tgi_problem band = *problem;
+    if (band.is_swapped)
+        band.n = row_count;
     else
-        part.m = row_count;
-    return part;
+        band.m = row_count;
+    return band;
 }
 
 static void propose_rows(const tgi_machine *machine, const tgi_problem *problem,
                          const tgi_cuda_planner *planner, int64_t row_count, tgi_proposal *proposal)
 {
-    const tgi_problem part = tgi_bands_make_part(problem, row_count);
+    const tgi_problem band = tgi_bands_make_band(problem, row_count);
     const tgi_kernel *kernel = proposal->kernel;
     const tgi_sum_order sum_order = proposal->sum_order;
     memset(proposal, 0, sizeof *proposal);
     proposal->kernel = kernel;
     proposal->sum_order = sum_order;
     proposal->thread_count = 1;
-    planner->propose(machine, &part, proposal);
+    planner->propose(machine, &band, proposal);
 }
 
 static int is_split(const tgi_cuda_planner *planner, const tgi_proposal *proposal)
 {
-    tgi_plan_split split = {.k_part_count = 1};
-    if (planner->describe_split)
-        planner->describe_split(proposal, &split);
-    return split.k_part_count > 1;
+    tgi_plan_tiling tiling = {.split_count = 1};
+    if (planner->describe_tiling)
+        planner->describe_tiling(proposal, &tiling);
+    return tiling.split_count > 1;
 }
 
 void tgi_bands_propose(const tgi_machine *machine, const tgi_problem *problem,

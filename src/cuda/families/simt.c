@@ -4,7 +4,7 @@
 #include "cuda/families/gemm.h"
 #include "kernels/simt/simt_shape.h"
 
-#define PARTS_MAX 512
+#define SPLITS_MAX 512
 #define ROUNDS_MAX 4
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
@@ -14,24 +14,24 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                  kernel->thread_count);
 }
 
-/* Tries a k that is not split, and split-K parts that give one block to each multiprocessor, or
- * full rounds of all blocks that run at once. A batch-invariant problem has its own parts. */
-static void choose_parts(const tgi_machine *machine, const tgi_problem *p,
-                         const tgi_tile_work *whole, tgi_proposal *proposal)
+/* Tries a k that is not split, and splits that give one block to each multiprocessor, or
+ * full rounds of all blocks that run at once. A batch-invariant problem has its own splits. */
+static void choose_splits(const tgi_machine *machine, const tgi_problem *p,
+                          const tgi_tile_work *whole, tgi_proposal *proposal)
 {
     const double slots = (double)machine->gpu.sm_count * whole->blocks_per_sm;
     proposal->resident_blocks = whole->blocks_per_sm;
     if (p->is_batch_invariant) {
-        tgi_gemm_take_invariant_parts(machine, p, whole, tgi_model_simt_seconds, proposal);
+        tgi_gemm_take_invariant_splits(machine, p, whole, tgi_model_simt_seconds, proposal);
         return;
     }
-    tgi_gemm_try_parts(machine, p, whole, tgi_model_simt_seconds, 1, proposal);
+    tgi_gemm_try_splits(machine, p, whole, tgi_model_simt_seconds, 1, proposal);
     for (int rounds = 0; rounds <= ROUNDS_MAX; rounds++) {
         double blocks = rounds == 0 ? (double)machine->gpu.sm_count : rounds * slots;
         double wanted = blocks / whole->block_count;
         if (wanted >= 2.0)
-            tgi_gemm_try_parts(machine, p, whole, tgi_model_simt_seconds,
-                               wanted < PARTS_MAX ? (int64_t)wanted : PARTS_MAX, proposal);
+            tgi_gemm_try_splits(machine, p, whole, tgi_model_simt_seconds,
+                                wanted < SPLITS_MAX ? (int64_t)wanted : SPLITS_MAX, proposal);
     }
 }
 
@@ -53,7 +53,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const int resident =
         tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, count_shared_bytes(kernel));
     const tgi_tile_work work = {.block_count = tiles, .blocks_per_sm = resident};
-    choose_parts(machine, p, &work, proposal);
+    choose_splits(machine, p, &work, proposal);
 }
 
-const tgi_cuda_planner tgi_cuda_planner_simt = {propose, tgi_gemm_describe_split};
+const tgi_cuda_planner tgi_cuda_planner_simt = {propose, tgi_gemm_describe_tiling};

@@ -32,7 +32,7 @@ static int is_b_paired(const tgi_problem *p)
     return p->b.col == 1 && p->b.row % 2 == 0 && p->b.batch % 2 == 0 && p->n % 2 == 0;
 }
 
-/* Returns the letter of the copy (kernels/copy/panel_copy.cuh) of an operand with line_count lines
+/* Returns the letter of the copy (kernels/copy/stage_copy.cuh) of an operand with line_count lines
  * along m or n. A tile that is moved back from the edge starts at a multiple of 16 bytes only if
  * the lines end at one. */
 static char choose_copy(int along_k, int has_vectors, int has_pairs_too, int64_t line_count)
@@ -68,14 +68,14 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     simt_prepared *prepared = block;
     tgi_gemm_args *args = &prepared->args;
     tgi_gemm_prepare_args(p, args);
-    args->k_part_elems = proposal->decision.tile.k_part_elems;
-    args->k_part_count = (int32_t)proposal->decision.tile.k_part_count;
+    args->split_elems = proposal->decision.tile.split_elems;
+    args->split_count = (int32_t)proposal->decision.tile.split_count;
     if (col_tiles >= COL_TILES_MAX)
         args->tile_rows_per_group = 1;
     const tgi_cuda_kernel multiply = {
         .image = kernel->image,
         .grid = {(unsigned)(tgi_divide_up(p->m, kernel->tile_rows) * col_tiles * p->batch_count),
-                 (unsigned)args->k_part_count, 1},
+                 (unsigned)args->split_count, 1},
         .block = {(unsigned)kernel->thread_count, 1, 1},
         .shared_bytes = (unsigned)proposal->shared_bytes,
         .is_early = 1};
@@ -108,7 +108,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
     tgi_cuda_kernel *multiply =
         &prepared->multiply[find_alignment(call->a)][find_alignment(call->b)];
     tg_status status = tgi_cuda_run(queue, multiply, &args, sizeof args);
-    return status || args.k_part_count == 1
+    return status || args.split_count == 1
                ? status
                : tgi_cuda_run(queue, &prepared->add, &args, sizeof args);
 }

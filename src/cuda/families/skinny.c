@@ -12,7 +12,7 @@
 #include "kernels/skinny/skinny_shape.h"
 
 #define STEPS_MIN 4 /* a block with fewer steps costs more to start than it saves */
-#define RANK_PARTS_MAX 16
+#define RANK_SPLITS_MAX 16
 #define WORKSPACE_UNIT_BYTES 256
 
 static int is_dot(const tgi_kernel *kernel)
@@ -47,60 +47,60 @@ int tgi_skinny_is_narrow_rank(const tgi_kernel *kernel)
 }
 
 /* A split of the tiles of D into units along k. Blocks share the units evenly. */
-typedef struct skinny_split {
-    int64_t block_count, unit_elems, part_count;
+typedef struct skinny_tiling {
+    int64_t block_count, unit_elems, split_count;
     int64_t tile_cols;
     int64_t block_steps, block_tiles; /* most steps and tiles of a block */
-} skinny_split;
+} skinny_tiling;
 
-static skinny_split keep_whole(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
-                               int64_t slot_count)
+static skinny_tiling keep_whole(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
+                                int64_t slot_count)
 {
-    skinny_split split = {.unit_elems = p->k, .part_count = 1, .tile_cols = kernel->tile_cols};
-    split.block_count = tile_count < slot_count ? tile_count : slot_count;
-    split.block_tiles = tgi_divide_up(tile_count, split.block_count);
-    split.block_steps = split.block_tiles * tgi_divide_up(p->k, kernel->tile_depth);
-    return split;
+    skinny_tiling tiling = {.unit_elems = p->k, .split_count = 1, .tile_cols = kernel->tile_cols};
+    tiling.block_count = tile_count < slot_count ? tile_count : slot_count;
+    tiling.block_tiles = tgi_divide_up(tile_count, tiling.block_count);
+    tiling.block_steps = tiling.block_tiles * tgi_divide_up(p->k, kernel->tile_depth);
+    return tiling;
 }
 
-static skinny_split split_tiles(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
-                                int64_t slot_count)
+static skinny_tiling split_tiles(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
+                                 int64_t slot_count)
 {
     const int64_t tile_steps = tgi_divide_up(p->k, kernel->tile_depth);
     const int64_t step_count = tile_count * tile_steps;
     int64_t most = step_count / STEPS_MIN > 1 ? step_count / STEPS_MIN : 1;
-    skinny_split split = {.unit_elems = kernel->tile_depth, .tile_cols = kernel->tile_cols};
-    split.block_count = most < slot_count ? most : slot_count;
-    split.block_steps = tgi_divide_up(step_count, split.block_count);
-    split.block_tiles = tgi_divide_up(split.block_steps, tile_steps);
-    split.part_count = tgi_divide_up(tile_steps - 1, step_count / split.block_count) + 1;
-    if (split.part_count > tile_steps)
-        split.part_count = tile_steps;
-    return split;
+    skinny_tiling tiling = {.unit_elems = kernel->tile_depth, .tile_cols = kernel->tile_cols};
+    tiling.block_count = most < slot_count ? most : slot_count;
+    tiling.block_steps = tgi_divide_up(step_count, tiling.block_count);
+    tiling.block_tiles = tgi_divide_up(tiling.block_steps, tile_steps);
+    tiling.split_count = tgi_divide_up(tile_steps - 1, step_count / tiling.block_count) + 1;
+    if (tiling.split_count > tile_steps)
+        tiling.split_count = tile_steps;
+    return tiling;
 }
 
-/* Splits each tile of a narrow rank kernel into part_count equal parts. Tiles are as narrow as
+/* Splits each tile of a narrow rank kernel into split_count equal splits. Tiles are as narrow as
  * gives all blocks the same number of columns, so that they read the same lines of B side by
  * side. */
-static skinny_split split_evenly(const tgi_kernel *kernel, const tgi_problem *p, int64_t part_count,
-                                 int64_t slot_count)
+static skinny_tiling split_evenly(const tgi_kernel *kernel, const tgi_problem *p,
+                                  int64_t split_count, int64_t slot_count)
 {
     const int64_t unit = TGI_RANK_UNIT_BYTES / tgi_type_bytes(p->type);
     const int64_t tile_steps = tgi_divide_up(p->k, kernel->tile_depth);
-    const int64_t part_steps = tgi_divide_up(tile_steps, part_count);
-    skinny_split split = {.part_count = tgi_divide_up(tile_steps, part_steps)};
-    split.unit_elems = split.part_count > 1 ? part_steps * kernel->tile_depth : p->k;
-    const int64_t entries = p->batch_count * split.part_count;
+    const int64_t split_steps = tgi_divide_up(tile_steps, split_count);
+    skinny_tiling tiling = {.split_count = tgi_divide_up(tile_steps, split_steps)};
+    tiling.unit_elems = tiling.split_count > 1 ? split_steps * kernel->tile_depth : p->k;
+    const int64_t entries = p->batch_count * tiling.split_count;
     const int64_t least = tgi_divide_up(p->n, kernel->tile_cols); /* tiles of an entry */
     const int64_t rounds = tgi_divide_up(least * entries, slot_count);
     const int64_t most = rounds * slot_count / entries;
-    split.tile_cols = tgi_divide_up(tgi_divide_up(p->n, most > least ? most : least), unit) * unit;
-    split.block_count = tgi_divide_up(p->n, split.tile_cols) * entries;
-    if (split.part_count == 1 && split.block_count > slot_count)
-        split.block_count = slot_count;
-    split.block_steps = rounds * part_steps;
-    split.block_tiles = rounds;
-    return split;
+    tiling.tile_cols = tgi_divide_up(tgi_divide_up(p->n, most > least ? most : least), unit) * unit;
+    tiling.block_count = tgi_divide_up(p->n, tiling.tile_cols) * entries;
+    if (tiling.split_count == 1 && tiling.block_count > slot_count)
+        tiling.block_count = slot_count;
+    tiling.block_steps = rounds * split_steps;
+    tiling.block_tiles = rounds;
+    return tiling;
 }
 
 void tgi_skinny_describe_a(const tgi_problem *p, tgi_operand *a)
@@ -141,9 +141,9 @@ static void set_access(const tgi_kernel *kernel, const tgi_problem *p, tgi_tile_
         work->access = a_access;
 }
 
-int64_t tgi_skinny_find_a_place(const tgi_problem *p, int64_t part_count)
+int64_t tgi_skinny_find_a_place(const tgi_problem *p, int64_t split_count)
 {
-    return tgi_round_up(tgi_gemm_part_bytes(p, part_count), WORKSPACE_UNIT_BYTES);
+    return tgi_round_up(tgi_gemm_split_bytes(p, split_count), WORKSPACE_UNIT_BYTES);
 }
 
 tgi_layout tgi_skinny_find_repacked_layout(const tgi_operand *a)
@@ -154,13 +154,13 @@ tgi_layout tgi_skinny_find_repacked_layout(const tgi_operand *a)
 }
 
 static double predict(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
-                      const skinny_split *split)
+                      const skinny_tiling *tiling)
 {
-    tgi_tile_work work = {.block_count = (double)split->block_count,
-                          .block_k = (double)split->block_steps * kernel->tile_depth,
-                          .part_count = (double)split->part_count,
-                          .tile_count = (double)split->block_tiles,
-                          .tile_cols = (double)split->tile_cols,
+    tgi_tile_work work = {.block_count = (double)tiling->block_count,
+                          .block_k = (double)tiling->block_steps * kernel->tile_depth,
+                          .split_count = (double)tiling->split_count,
+                          .tile_count = (double)tiling->block_tiles,
+                          .tile_cols = (double)tiling->tile_cols,
                           .blocks_per_sm = count_blocks_per_sm(machine, kernel)};
     set_access(kernel, p, &work);
     return tgi_model_skinny_seconds(&machine->gpu, kernel, p, &work);
@@ -188,24 +188,24 @@ static int takes(const tgi_machine *machine, const tgi_problem *p, tgi_proposal 
 
 /* Proposes the split if it is predicted to be faster than what was proposed before. a_bytes is the
  * size of a repacked A, or 0 if A is read where it lies. */
-static void try_split(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
-                      const skinny_split *split, tgi_proposal *proposal)
+static void try_tiling(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
+                       const skinny_tiling *tiling, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const double seconds = predict(machine, kernel, p, split) +
+    const double seconds = predict(machine, kernel, p, tiling) +
                            tgi_model_repack_seconds(&machine->gpu, (double)a_bytes);
     if (proposal->is_legal && seconds >= proposal->predicted_s)
         return;
-    if (tgi_gemm_part_bytes(p, split->part_count) > TGI_WORKSPACE_BYTES_MAX)
+    if (tgi_gemm_split_bytes(p, tiling->split_count) > TGI_WORKSPACE_BYTES_MAX)
         return;
     proposal->is_legal = 1;
     proposal->resident_blocks = count_blocks_per_sm(machine, kernel);
     proposal->predicted_s = seconds;
-    proposal->workspace_bytes = tgi_skinny_find_a_place(p, split->part_count) + a_bytes;
-    proposal->decision.skinny = (tgi_skinny_decision){.tile_cols = split->tile_cols,
-                                                      .unit_elems = split->unit_elems,
-                                                      .part_count = split->part_count,
-                                                      .block_count = split->block_count,
+    proposal->workspace_bytes = tgi_skinny_find_a_place(p, tiling->split_count) + a_bytes;
+    proposal->decision.skinny = (tgi_skinny_decision){.tile_cols = tiling->tile_cols,
+                                                      .unit_elems = tiling->unit_elems,
+                                                      .split_count = tiling->split_count,
+                                                      .block_count = tiling->block_count,
                                                       .is_a_repacked = a_bytes > 0};
 }
 
@@ -217,17 +217,17 @@ static void propose_splits(const tgi_machine *machine, const tgi_problem *p, int
     const int64_t slot_count =
         (int64_t)machine->gpu.sm_count * count_blocks_per_sm(machine, kernel);
     if (!tgi_skinny_is_narrow_rank(kernel)) {
-        const skinny_split whole = keep_whole(kernel, p, tile_count, slot_count);
-        const skinny_split split = split_tiles(kernel, p, tile_count, slot_count);
-        try_split(machine, p, a_bytes, &whole, proposal);
-        try_split(machine, p, a_bytes, &split, proposal);
+        const skinny_tiling whole = keep_whole(kernel, p, tile_count, slot_count);
+        const skinny_tiling tiling = split_tiles(kernel, p, tile_count, slot_count);
+        try_tiling(machine, p, a_bytes, &whole, proposal);
+        try_tiling(machine, p, a_bytes, &tiling, proposal);
         return;
     }
     const int64_t most = tgi_divide_up(p->k, STEPS_MIN * kernel->tile_depth);
-    for (int64_t parts = 1; parts <= most && parts <= RANK_PARTS_MAX; parts++) {
-        const skinny_split split = split_evenly(kernel, p, parts, slot_count);
-        if (split.part_count == parts && (parts == 1 || split.block_count <= slot_count))
-            try_split(machine, p, a_bytes, &split, proposal);
+    for (int64_t splits = 1; splits <= most && splits <= RANK_SPLITS_MAX; splits++) {
+        const skinny_tiling tiling = split_evenly(kernel, p, splits, slot_count);
+        if (tiling.split_count == splits && (splits == 1 || tiling.block_count <= slot_count))
+            try_tiling(machine, p, a_bytes, &tiling, proposal);
     }
 }
 
@@ -258,12 +258,12 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     propose_splits(machine, &p, a_bytes, proposal);
 }
 
-static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
+static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)
 {
     const tgi_skinny_decision *decision = &proposal->decision.skinny;
-    split->k_part_count = decision->part_count;
-    split->tile_cols = decision->tile_cols;
-    split->block_count = decision->block_count;
+    tiling->split_count = decision->split_count;
+    tiling->tile_cols = decision->tile_cols;
+    tiling->block_count = decision->block_count;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_skinny = {propose, describe_split};
+const tgi_cuda_planner tgi_cuda_planner_skinny = {propose, describe_tiling};

@@ -15,8 +15,8 @@ int tgi_skinny_is_narrow_rank(const tgi_kernel *kernel);
  * does not lie so. */
 void tgi_skinny_describe_a(const tgi_problem *problem, tgi_operand *a);
 
-/* Returns the offset of A's copy in the workspace, behind the sums of the split-K parts. */
-int64_t tgi_skinny_find_a_place(const tgi_problem *problem, int64_t part_count);
+/* Returns the offset of A's copy in the workspace, behind the sums of the splits. */
+int64_t tgi_skinny_find_a_place(const tgi_problem *problem, int64_t split_count);
 
 /* Returns the layout of A's copy in the workspace. */
 tgi_layout tgi_skinny_find_repacked_layout(const tgi_operand *a);

@@ -105,13 +105,13 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
         tgi_skinny_describe_a(&p, &a);
         tgi_repack_add(&a, &prepared->repack.args.job[0]);
         tgi_repack_prepare(machine->gpu.sm_count, a.elem_bytes, &prepared->repack);
-        prepared->a_place = tgi_skinny_find_a_place(&p, decision->part_count);
+        prepared->a_place = tgi_skinny_find_a_place(&p, decision->split_count);
         p.a = tgi_skinny_find_repacked_layout(&a);
         p.is_a_offset = 0;
     }
     tgi_gemm_prepare_args(&p, gemm);
-    gemm->k_part_elems = decision->unit_elems;
-    gemm->k_part_count = (int32_t)decision->part_count;
+    gemm->split_elems = decision->unit_elems;
+    gemm->split_count = (int32_t)decision->split_count;
     gemm->tile_cols = (int32_t)decision->tile_cols;
     prepared->args_bytes = sizeof *gemm;
     prepared->slots.slot = prepared->slot;
@@ -165,7 +165,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
         status = fill_args(queue, call, a, prepared, &args);
     if (!status)
         status = tgi_cuda_run(queue, &prepared->multiply, &args, prepared->args_bytes);
-    return status || prepared->args.gemm.k_part_count == 1
+    return status || prepared->args.gemm.split_count == 1
                ? status
                : tgi_cuda_run(queue, &prepared->add, &args, prepared->args_bytes);
 }

@@ -8,10 +8,10 @@
 #define MEMORY_SHARE 16
 #define PANEL_UNIT 256               /* rows or columns, a multiple of every tile and cluster */
 #define LINES_MAX (INT32_MAX - 1023) /* most rows, and columns, of a panel */
-/* At most PARTS_TRIED counts of parts of the columns are tried, up to PARTS_RATIO times the fewest
- * that fit. */
-#define PARTS_TRIED 128
-#define PARTS_RATIO 4
+/* At most STRIPS_TRIED counts of strips of the columns are tried, up to STRIPS_RATIO times the
+ * fewest that fit. */
+#define STRIPS_TRIED 128
+#define STRIPS_RATIO 4
 
 typedef long long ll; /* for printf */
 
@@ -29,7 +29,7 @@ static int64_t count_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
 {
     const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * 4;
     const int64_t rounds = p->is_batch_invariant ? TGI_WGMMA_RUN_ROUNDS : TGI_WGMMA_SPLIT_ROUNDS;
-    return tgi_checked_add(tgi_slices_workspace_bytes(machine, kernel, p, TGI_WGMMA_PARTS_MAX),
+    return tgi_checked_add(tgi_slices_workspace_bytes(machine, kernel, p, TGI_WGMMA_SPLITS_MAX),
                            rounds * machine->gpu.sm_count * tile_bytes);
 }
 
@@ -41,9 +41,9 @@ static int fits(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_
            count_bytes(machine, kernel, p) <= tgi_panels_find_limit(machine);
 }
 
-static int64_t divide_evenly(int64_t count, int64_t parts)
+static int64_t divide_evenly(int64_t count, int64_t strips)
 {
-    return tgi_round_up(tgi_divide_up(count, parts), PANEL_UNIT);
+    return tgi_round_up(tgi_divide_up(count, strips), PANEL_UNIT);
 }
 
 /* Sets the rows of the panel to the most that fit beside its columns. Returns 0 if none fit. */
@@ -63,10 +63,10 @@ static int choose_rows(const tgi_machine *machine, const tgi_kernel *kernel, int
     return low > 0;
 }
 
-/* Returns the fewest parts into which n columns are split so that one part fits beside PANEL_UNIT
+/* Returns the fewest strips into which n columns are split so that one strip fits beside PANEL_UNIT
  * rows, or one more than there can be if none fits. */
-static int64_t find_fewest_parts(const tgi_machine *machine, const tgi_kernel *kernel, int64_t n,
-                                 tgi_problem panel)
+static int64_t find_fewest_strips(const tgi_machine *machine, const tgi_kernel *kernel, int64_t n,
+                                  tgi_problem panel)
 {
     int64_t low = 1, high = tgi_divide_up(n, PANEL_UNIT) + 1; /* high fits, or is one too many */
     panel.m = PANEL_UNIT;
@@ -98,14 +98,14 @@ double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_p
         return (double)p->batch_count;
     }
     /* A line is sliced again for each panel that reads it. The sum of a panel's rows and columns is
-     * the same for any number of parts, so panels with less than a quarter of the columns that fit
+     * the same for any number of strips, so panels with less than a quarter of the columns that fit
      * read more lines than others. */
-    const int64_t fewest = find_fewest_parts(machine, kernel, p->n, *panel);
+    const int64_t fewest = find_fewest_strips(machine, kernel, p->n, *panel);
     const int64_t most = tgi_divide_up(p->n, PANEL_UNIT);
-    const int64_t last = most < PARTS_RATIO * fewest ? most : PARTS_RATIO * fewest;
-    const int64_t step = tgi_divide_up(last - fewest + 1, PARTS_TRIED);
-    for (int64_t parts = fewest; parts <= last; parts += step) {
-        panel->n = divide_evenly(p->n, parts);
+    const int64_t last = most < STRIPS_RATIO * fewest ? most : STRIPS_RATIO * fewest;
+    const int64_t step = tgi_divide_up(last - fewest + 1, STRIPS_TRIED);
+    for (int64_t strips = fewest; strips <= last; strips += step) {
+        panel->n = divide_evenly(p->n, strips);
         if (!choose_rows(machine, kernel, p->m, panel))
             continue;
         const double panels = (double)tgi_divide_up(p->m, panel->m) *

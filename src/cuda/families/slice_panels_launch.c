@@ -33,8 +33,8 @@ tg_status tgi_slice_panels_launch(const tgi_cuda_queue *queue, const tgi_call *c
                 const int is_edge_along_rows = p->m - row < panel_rows;
                 const int is_edge_along_cols = p->n - col < panel_cols;
                 const int kind = 2 * is_edge_along_rows + is_edge_along_cols;
-                const tgi_call part = tgi_gemm_find_part_call(call, batch, row, col);
-                status = launch_panel(queue, &part, (char *)panels + (size_t)kind * panel_bytes);
+                const tgi_call moved = tgi_gemm_move_call(call, batch, row, col);
+                status = launch_panel(queue, &moved, (char *)panels + (size_t)kind * panel_bytes);
             }
     return status;
 }

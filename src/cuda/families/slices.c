@@ -77,11 +77,11 @@ int tgi_slices_is_a_in_registers(const tgi_kernel *kernel)
 }
 
 /* Returns the bytes of the ranges of rows that the kernel slices in registers. A range describes 16
- * rows in one split-K part. */
-static int64_t count_register_range_bytes(const tgi_slice_job *job, int64_t k_part_count)
+ * rows in one split. */
+static int64_t count_register_range_bytes(const tgi_slice_job *job, int64_t split_count)
 {
     const int64_t blocks = tgi_divide_up(job->line_count, TGI_REGISTER_ROWS) * job->batch_count;
-    return tgi_round_up(blocks * k_part_count * (int64_t)sizeof(tgi_range), WORKSPACE_UNIT_BYTES);
+    return tgi_round_up(blocks * split_count * (int64_t)sizeof(tgi_range), WORKSPACE_UNIT_BYTES);
 }
 
 /* Returns the most blocks of the kernel that a multiprocessor holds. */
@@ -103,14 +103,14 @@ static int64_t count_run_bytes(const tgi_machine *machine, const tgi_kernel *ker
 }
 
 int64_t tgi_slices_place(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
-                         int64_t k_part_count, tgi_slice_places places[2])
+                         int64_t split_count, tgi_slice_places places[2])
 {
     int64_t offset = count_run_bytes(machine, kernel, p);
     tgi_slice_job job;
     tgi_slices_describe(p, 0, machine->gpu.sm_count, &job);
     if (tgi_slices_is_a_in_registers(kernel)) {
         places[0] = (tgi_slice_places){.ranges = offset};
-        offset = tgi_checked_add(offset, count_register_range_bytes(&job, k_part_count));
+        offset = tgi_checked_add(offset, count_register_range_bytes(&job, split_count));
     } else {
         offset = place_job(&job, p->precision, offset, &places[0]);
     }
@@ -119,10 +119,10 @@ int64_t tgi_slices_place(const tgi_machine *machine, const tgi_kernel *kernel, c
 }
 
 int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
-                                   const tgi_problem *p, int64_t k_part_count)
+                                   const tgi_problem *p, int64_t split_count)
 {
     tgi_slice_places places[2];
-    return tgi_slices_place(machine, kernel, p, k_part_count, places);
+    return tgi_slices_place(machine, kernel, p, split_count, places);
 }
 
 int tgi_slices_take_precision(const tgi_problem *p, tgi_proposal *proposal)

@@ -6,9 +6,9 @@
 #include "kernels/copy/slice_args.h"
 #include "plan/backend.h"
 
-/* The most split-K parts of a tile, and the most rounds of parts in which all multiprocessors work,
- * for parts of any length and for runs of k. */
-#define TGI_WGMMA_PARTS_MAX 64
+/* The most splits of a tile, and the most rounds of splits in which all multiprocessors work,
+ * for splits of any length and for runs of k. */
+#define TGI_WGMMA_SPLITS_MAX 64
 #define TGI_WGMMA_SPLIT_ROUNDS 4
 #define TGI_WGMMA_RUN_ROUNDS 8
 
@@ -25,15 +25,15 @@ typedef struct tgi_slice_places {
     int64_t slices, ranges, line_largest, line_scale;
 } tgi_slice_places;
 
-/* Finds the places of A's and B's slices for k_part_count split-K parts. The workspace begins with
+/* Finds the places of A's and B's slices for split_count splits. The workspace begins with
  * the sums of runs of k. Returns its bytes, a multiple of 256. */
 int64_t tgi_slices_place(const tgi_machine *machine, const tgi_kernel *kernel,
-                         const tgi_problem *problem, int64_t k_part_count,
+                         const tgi_problem *problem, int64_t split_count,
                          tgi_slice_places places[2]);
 
 /* Returns the workspace bytes, as tgi_slices_place does. */
 int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
-                                   const tgi_problem *problem, int64_t k_part_count);
+                                   const tgi_problem *problem, int64_t split_count);
 
 /* Return 1 if slices serve the problem and its precision; else refuse the problem with the reason
  * and return 0. */

@@ -47,7 +47,7 @@ static tgi_tensor find_register_tensor(const tgi_problem *p)
 
 /* Fills the facts of A, or of B if i is 1, and the job that makes its slices. */
 static void prepare_operand(const tgi_machine *machine, const tgi_problem *p, int i,
-                            int k_part_count, tgi_slices_prepared *prepared, tgi_tensor *tensor)
+                            int split_count, tgi_slices_prepared *prepared, tgi_tensor *tensor)
 {
     tgi_slice_job *job = &prepared->args.job[i];
     tgi_slice_ranges *ranges = &prepared->facts.ranges[i];
@@ -56,7 +56,7 @@ static void prepare_operand(const tgi_machine *machine, const tgi_problem *p, in
     if (i == 0 && prepared->is_a_in_registers) {
         ranges->block_lines = TGI_REGISTER_ROWS;
         ranges->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_REGISTER_ROWS);
-        ranges->segment_count = k_part_count;
+        ranges->segment_count = split_count;
         *tensor = find_register_tensor(p);
         job->batch_count = 0; /* the job has no work */
         return;
@@ -69,7 +69,7 @@ static void prepare_operand(const tgi_machine *machine, const tgi_problem *p, in
 }
 
 void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
-                        int k_part_count, int64_t offset, tgi_tensor tensor[2],
+                        int split_count, int64_t offset, tgi_tensor tensor[2],
                         tgi_slices_prepared *prepared)
 {
     const tgi_precision_row *precision = tgi_precision_sliced(p->precision);
@@ -79,8 +79,8 @@ void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, co
     prepared->args.slice_count = prepared->facts.slice_count = precision->slice_count;
     prepared->facts.first_product = TGI_SLICE_PRODUCTS - precision->product_count;
     for (int i = 0; i < 2; i++)
-        prepare_operand(machine, p, i, k_part_count, prepared, &tensor[i]);
-    tgi_slices_place(machine, kernel, p, k_part_count, prepared->places);
+        prepare_operand(machine, p, i, split_count, prepared, &tensor[i]);
+    tgi_slices_place(machine, kernel, p, split_count, prepared->places);
     prepared->run_sums = offset;
     for (int i = 0; i < 2; i++) {
         tgi_slice_places *places = &prepared->places[i];

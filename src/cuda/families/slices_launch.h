@@ -26,7 +26,7 @@ typedef struct tgi_slices_prepared {
 /* Prepares the kernels and the facts. The slices lie in the workspace from `offset` on. tensor[i]
  * receives the tensor that a map of operand i has. */
 void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel,
-                        const tgi_problem *problem, int k_part_count, int64_t offset,
+                        const tgi_problem *problem, int split_count, int64_t offset,
                         tgi_tensor tensor[2], tgi_slices_prepared *prepared);
 
 /* Puts the kernels into the queue for the operands at a and b. base[i] receives the address that

@@ -38,16 +38,17 @@ static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
                : tgi_gemm_find_access(p);
 }
 
-/* Returns 1 if the kernel can count the k of a part, else refuses the problem. Kernels on matrix
- * instructions count it in 32 bits. */
-static int counts_part(tgi_proposal *proposal)
+/* Returns 1 if the kernel can count the steps of k of a split, else refuses the problem. Kernels on
+ * matrix instructions count it in 32 bits. */
+static int counts_split(tgi_proposal *proposal)
 {
-    const int64_t part = proposal->decision.tile.k_part_elems;
-    if (proposal->kernel->math != TGI_MATH_mma || is_wide(proposal->kernel) || part <= INT32_MAX)
+    const int64_t split = proposal->decision.tile.split_elems;
+    if (proposal->kernel->math != TGI_MATH_mma || is_wide(proposal->kernel) || split <= INT32_MAX)
         return 1;
     proposal->is_legal = 0;
     return tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
-                      "the kernel counts to %d; a part of k is %lld", INT32_MAX, (long long)part);
+                      "the kernel counts to %d; a split has %lld steps of k", INT32_MAX,
+                      (long long)split);
 }
 
 /* Returns 1 for the row of each type that has a function without stages. */
@@ -79,7 +80,7 @@ static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t
     const tgi_tile_work work = {
         .block_count = (double)tgi_divide_up(units, cols) * (double)p->batch_count,
         .block_k = (double)tgi_divide_up(p->k, lanes),
-        .part_count = lanes,
+        .split_count = lanes,
         .tile_count = (double)tgi_divide_up(TGI_SMALL_DIRECT_ROWS, lanes),
         .copy_k = TGI_SMALL_DIRECT_STEPS,
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
@@ -93,8 +94,8 @@ static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t
     proposal->workspace_bytes = 0;
     proposal->shared_bytes =
         TGI_SMALL_DIRECT_ROWS * TGI_SMALL_DIRECT_THREADS * tgi_type_sum_bytes(p->type);
-    proposal->decision.tile = (tgi_tile_decision){.k_part_elems = p->k,
-                                                  .k_part_count = 1,
+    proposal->decision.tile = (tgi_tile_decision){.split_elems = p->k,
+                                                  .split_count = 1,
                                                   .direct_lanes = lanes,
                                                   .direct_blocks = (int64_t)work.block_count};
 }
@@ -146,7 +147,7 @@ static void try_short(const tgi_machine *machine, const tgi_problem *p, int lane
     const tgi_tile_work work = {
         .block_count = (double)tgi_divide_up(p->n, cols) * (double)down * (double)p->batch_count,
         .block_k = (double)tgi_divide_up(p->k, lanes),
-        .part_count = lanes,
+        .split_count = lanes,
         .tile_count = count_a_lines(p, lanes),
         .copy_k = TGI_SMALL_DIRECT_STEPS,
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
@@ -158,8 +159,8 @@ static void try_short(const tgi_machine *machine, const tgi_problem *p, int lane
     proposal->resident_blocks = work.blocks_per_sm;
     proposal->workspace_bytes = 0;
     proposal->shared_bytes = TGI_SMALL_DIRECT_THREADS * tgi_type_sum_bytes(p->type);
-    proposal->decision.tile = (tgi_tile_decision){.k_part_elems = p->k,
-                                                  .k_part_count = 1,
+    proposal->decision.tile = (tgi_tile_decision){.split_elems = p->k,
+                                                  .split_count = 1,
                                                   .is_transposed = is_transposed,
                                                   .short_cols = cols,
                                                   .direct_lanes = lanes,
@@ -188,8 +189,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t row_blocks = tgi_divide_up(p->m, kernel->tile_rows);
     const int64_t col_blocks = tgi_divide_up(p->n, kernel->tile_cols);
-    const int64_t most_parts =
-        p->is_batch_invariant ? tgi_divide_up(p->k, tgi_gemm_invariant_part(machine, p)) : 1024;
+    const int64_t most_splits =
+        p->is_batch_invariant ? tgi_divide_up(p->k, tgi_gemm_invariant_split(machine, p)) : 1024;
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal) ||
         !tgi_gemm_rounds_sums(p, proposal))
         return;
@@ -199,12 +200,12 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const int64_t height = is_upright ? row_blocks : col_blocks;
     const int64_t width = is_upright ? col_blocks : row_blocks;
     if (height > TGI_GRID_HEIGHT_MAX || width > INT32_MAX ||
-        p->batch_count > INT32_MAX / most_parts) {
+        p->batch_count > INT32_MAX / most_splits) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
                    "the grid would be %lld x %lld tiles of %lld products; %d, %d one way and %lld "
                    "are the limits: take larger tiles",
                    (long long)row_blocks, (long long)col_blocks, (long long)p->batch_count,
-                   INT32_MAX, TGI_GRID_HEIGHT_MAX, (long long)(INT32_MAX / most_parts));
+                   INT32_MAX, TGI_GRID_HEIGHT_MAX, (long long)(INT32_MAX / most_splits));
         return;
     }
     const int sums = kernel->thread_rows * kernel->thread_cols;
@@ -220,7 +221,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                                 .blocks_per_sm = resident,
                                 .access = find_access(kernel, p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_small_seconds, proposal);
-    if (!counts_part(proposal))
+    if (!counts_split(proposal))
         return;
     proposal->decision.tile.is_transposed = row_blocks > TGI_GRID_HEIGHT_MAX;
     if (has_direct(kernel) && tgi_arch_has(machine->gpu.capability, TGI_FEATURE_TMA)) {
@@ -229,13 +230,13 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     }
 }
 
-static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
+static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)
 {
-    tgi_gemm_describe_split(proposal, split);
+    tgi_gemm_describe_tiling(proposal, tiling);
     if (proposal->decision.tile.direct_lanes) {
-        split->block_count = proposal->decision.tile.direct_blocks;
-        split->thread_count = TGI_SMALL_DIRECT_THREADS;
+        tiling->block_count = proposal->decision.tile.direct_blocks;
+        tiling->thread_count = TGI_SMALL_DIRECT_THREADS;
     }
 }
 
-const tgi_cuda_planner tgi_cuda_planner_small = {propose, describe_split};
+const tgi_cuda_planner tgi_cuda_planner_small = {propose, describe_tiling};

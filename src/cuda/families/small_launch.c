@@ -61,7 +61,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
         prepare_direct(&p, proposal, &prepared->multiply);
         return;
     }
-    const int64_t entries = p.batch_count * prepared->args.k_part_count;
+    const int64_t entries = p.batch_count * prepared->args.split_count;
     grid[0] = (unsigned)tgi_divide_up(p.n, kernel->tile_cols);
     grid[1] = (unsigned)tgi_divide_up(p.m, kernel->tile_rows);
     grid[2] = (unsigned)(entries < TGI_GRID_HEIGHT_MAX ? entries : TGI_GRID_HEIGHT_MAX);

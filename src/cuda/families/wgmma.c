@@ -10,7 +10,7 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/slice_panels.h"
 #include "cuda/families/slices.h"
-#include "cuda/families/wgmma_split.h"
+#include "cuda/families/wgmma_tiling.h"
 #include "kernels/copy/unaligned_lines.h"
 #include "kernels/wgmma/wgmma_shape.h"
 #include "model/wgmma_model.h"
@@ -71,8 +71,8 @@ void tgi_wgmma_describe(const tgi_kernel *kernel, const tgi_problem *p, tgi_oper
 }
 
 /* Proposes for the problem without transposing it. Partial tiles come first in the workspace.
- * Split-K parts of a batch-invariant problem have part_elems elements of k. */
-static void propose_one(const tgi_machine *machine, const tgi_problem *p, int64_t part_elems,
+ * Splits of a batch-invariant problem have split_elems elements of k. */
+static void propose_one(const tgi_machine *machine, const tgi_problem *p, int64_t split_elems,
                         tgi_proposal *proposal)
 {
     tgi_operand operand[2];
@@ -86,7 +86,7 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, int64_
         return;
     }
     proposal->resident_blocks = 1;
-    tgi_wgmma_choose_split(machine, p, operand, part_elems, proposal);
+    tgi_wgmma_choose_tiling(machine, p, operand, split_elems, proposal);
     proposal->workspace_bytes = tgi_round_up(proposal->workspace_bytes, WORKSPACE_UNIT_BYTES);
     if (tgi_kernels_has_slices(proposal->kernel)) {
         proposal->workspace_bytes =
@@ -166,16 +166,16 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     }
     proposal->needs_aligned[0] = proposal->needs_aligned[1] =
         !tgi_kernels_has_slices(kernel) || tgi_slices_is_a_in_registers(kernel);
-    const int64_t part_elems = tgi_gemm_invariant_part(machine, given);
+    const int64_t split_elems = tgi_gemm_invariant_split(machine, given);
     if (may_take_side(kernel, given, 0))
-        propose_one(machine, p, part_elems, proposal);
+        propose_one(machine, p, split_elems, proposal);
     /* Tiles of the transposed problem have their rows along D's columns. */
     tgi_problem transposed = *p;
     tgi_problem_transpose(&transposed);
     tgi_proposal other = *proposal;
     other.is_legal = 0;
     if (may_take_side(kernel, given, 1))
-        propose_one(machine, &transposed, part_elems, &other);
+        propose_one(machine, &transposed, split_elems, &other);
     if (other.is_legal && count_tiles(kernel, &transposed) <= COUNT_MAX &&
         (!proposal->is_legal || other.predicted_s < proposal->predicted_s)) {
         *proposal = other;
@@ -190,14 +190,14 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     proposal->predicted_s *= panel_count;
 }
 
-static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
+static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)
 {
     const tgi_wgmma_decision *decision = &proposal->decision.wgmma;
-    split->k_part_count = decision->split_count;
-    split->whole_tiles = decision->whole_tiles;
-    split->cluster_rows = decision->cluster_rows;
-    split->cluster_parts = decision->cluster_parts;
-    split->is_transposed = decision->is_transposed;
+    tiling->split_count = decision->split_count;
+    tiling->whole_tiles = decision->whole_tiles;
+    tiling->cluster_rows = decision->cluster_rows;
+    tiling->cluster_splits = decision->cluster_splits;
+    tiling->is_transposed = decision->is_transposed;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_wgmma = {propose, describe_split};
+const tgi_cuda_planner tgi_cuda_planner_wgmma = {propose, describe_tiling};

@@ -12,14 +12,14 @@
 #include "cuda/families/slice_panels_launch.h"
 #include "cuda/families/slices_launch.h"
 #include "cuda/families/wgmma.h"
-#include "cuda/families/wgmma_split.h"
+#include "cuda/families/wgmma_tiling.h"
 #include "kernels/wgmma/wgmma_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
 
 #define TMA_BOX_ROWS 64   /* rows of a TMA box of D */
 #define TMA_BOX_BYTES 128 /* bytes of such a row */
 #define ADD_THREADS 128
-#define MANY_PARTS 8 /* so many parts are added by more blocks, in narrow tiles, without TMA */
+#define MANY_SPLITS 8 /* so many splits are added by more blocks, in narrow tiles, without TMA */
 #define WORKSPACE_UNIT_BYTES 256
 
 enum { BASE_A, BASE_B, BASE_D, BASE_COUNT, SLOT_COUNT = BASE_COUNT + TGI_UNALIGNED_KINDS };
@@ -143,8 +143,8 @@ static void prepare_slices(const tgi_machine *machine, const tgi_kernel *kernel,
 {
     tgi_tensor tensor[2];
     tgi_wgmma_args *args = &panel->args.wgmma;
-    tgi_slices_prepare(machine, kernel, &args->gemm.problem, args->gemm.k_part_count, offset,
-                       tensor, &panel->slices);
+    tgi_slices_prepare(machine, kernel, &args->gemm.problem, args->gemm.split_count, offset, tensor,
+                       &panel->slices);
     take_facts(&panel->slices.facts, args);
     for (int i = 0; i < 2; i++) {
         const int is_a_in_registers = i == 0 && panel->slices.is_a_in_registers;
@@ -164,13 +164,13 @@ static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
     const int64_t pitch = lines == 1 ? tgi_round_up(elems, 8) : step;
     const int64_t batch = p->batch_count == 1 ? lines * pitch : p->d.batch;
     const int tma_box_elems = (int)(TMA_BOX_BYTES / elem_bytes);
-    const int part_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
+    const int box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
     const tgi_tensor tensor = {
         .elem_bytes = elem_bytes,
         .count = {elems, lines, p->batch_count},
         .stride_bytes = {pitch * elem_bytes, batch * elem_bytes},
-        .tma_box_elems = is_transposed || tma_box_elems < part_cols ? tma_box_elems : part_cols,
-        .tma_box_runs = is_transposed ? part_cols : TMA_BOX_ROWS,
+        .tma_box_elems = is_transposed || tma_box_elems < box_cols ? tma_box_elems : box_cols,
+        .tma_box_runs = is_transposed ? box_cols : TMA_BOX_ROWS,
         .is_swizzled = 1};
     args->d.is_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p);
     args->d.is_lined = is_transposed ? elem_bytes > 1 : p->d.col == 1;
@@ -198,25 +198,24 @@ static void prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *de
     const tgi_problem *p = &args->gemm.problem;
     const int cluster_rows = decision->cluster_rows;
     const int64_t row_clusters = tgi_wgmma_row_clusters(kernel, p, cluster_rows);
-    args->gemm.k_part_elems = decision->split_elems;
-    args->gemm.k_part_count = (int32_t)decision->split_count;
+    args->gemm.split_elems = decision->split_elems;
+    args->gemm.split_count = (int32_t)decision->split_count;
     args->work.order = make_order(row_clusters, tgi_wgmma_col_tiles(kernel, p),
                                   tgi_wgmma_group_rows(kernel, p, cluster_rows));
     args->work.tile_rows = kernel->tile_rows;
     args->work.tile_cols = kernel->tile_cols;
     args->work.cluster_rows = cluster_rows;
-    args->work.cluster_parts = decision->cluster_parts;
+    args->work.cluster_splits = decision->cluster_splits;
     const int64_t units = args->work.order.entry.value * p->batch_count;
-    const int64_t whole =
-        args->gemm.k_part_count > 1 ? decision->whole_tiles / cluster_rows : units;
+    const int64_t whole = args->gemm.split_count > 1 ? decision->whole_tiles / cluster_rows : units;
     args->work.whole_count = (int32_t)whole;
-    args->work.split = tgi_make_divisor(units > whole ? (int32_t)(units - whole) : 1);
-    args->work.unit_count = (int32_t)(whole + (units - whole) * args->gemm.k_part_count);
+    args->work.split_clusters = tgi_make_divisor(units > whole ? (int32_t)(units - whole) : 1);
+    args->work.unit_count = (int32_t)(whole + (units - whole) * args->gemm.split_count);
     args->work.step_count = (int32_t)tgi_divide_up(p->k, kernel->tile_depth);
     const int64_t last_elems = p->k - (args->work.step_count - 1) * (int64_t)kernel->tile_depth;
     args->work.last_products =
         (int32_t)tgi_divide_up(last_elems * tgi_type_bytes(p->type), TGI_WGMMA_PRODUCT_BYTES);
-    args->work.steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
+    args->work.steps_per_split = (int32_t)tgi_divide_up(args->gemm.split_elems, kernel->tile_depth);
     args->is_second =
         tgi_type_is_fp8(p->type) ? p->b_type != TG_TYPE_FP8_E4M3 : operand[0].is_across;
     args->a.line_count = (int32_t)p->m;
@@ -235,9 +234,9 @@ static void prepare_add(const tgi_wgmma_args *args, tgi_cuda_kernel *add)
 {
     if (args->work.unit_count == args->work.whole_count)
         return;
-    const int are_many = args->gemm.k_part_count >= MANY_PARTS && args->slice_count == 0;
+    const int are_many = args->gemm.split_count >= MANY_SPLITS && args->slice_count == 0;
     const int cols = are_many ? 16 : TGI_FRAGMENT_COLS(args->work.tile_cols);
-    const int64_t fragments = (int64_t)args->work.split.value * args->work.cluster_rows *
+    const int64_t fragments = (int64_t)args->work.split_clusters.value * args->work.cluster_rows *
                               (args->work.tile_rows / 64) * (args->work.tile_cols / cols);
     *add = (tgi_cuda_kernel){.image = "wgmma_add",
                              .grid = {(unsigned)fragments, 1, 1},
@@ -252,9 +251,9 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
 {
     const tgi_wgmma_args *args = &panel->args.wgmma;
     /* A split over clusters needs one cluster a tile. The clusters need not run at once. */
-    const int cluster = args->work.cluster_rows * args->work.cluster_parts;
+    const int cluster = args->work.cluster_rows * args->work.cluster_splits;
     const int64_t slots = machine->gpu.sm_count / cluster;
-    const int64_t clusters = args->work.cluster_parts > 1 || args->work.unit_count < slots
+    const int64_t clusters = args->work.cluster_splits > 1 || args->work.unit_count < slots
                                  ? args->work.unit_count
                                  : slots;
     panel->multiply = (tgi_cuda_kernel){
@@ -305,13 +304,13 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     prepared->panel_cols = decision->panel_cols;
     for (int i = 0; i < tgi_slice_panels_count_kinds(decision->panel_rows); i++) {
         tgi_problem panel;
-        tgi_wgmma_decision split = *decision;
+        tgi_wgmma_decision panel_decision = *decision;
         if (i > 0) { /* the split was chosen for panels of full size */
-            split.split_elems = p->k;
-            split.split_count = split.cluster_parts = 1;
+            panel_decision.split_elems = p->k;
+            panel_decision.split_count = panel_decision.cluster_splits = 1;
         }
         if (tgi_slice_panels_describe(p, decision->panel_rows, decision->panel_cols, i, &panel))
-            prepare_panel(machine, proposal->kernel, &panel, &split, &prepared->panel[i]);
+            prepare_panel(machine, proposal->kernel, &panel, &panel_decision, &prepared->panel[i]);
     }
 }
 

@@ -10,7 +10,7 @@
  * while another is on the bus. One thread fills no more of it than this, so that the bus begins
  * soon. */
 #define STAGE_BYTES ((int64_t)8 << 20)
-_Static_assert(STAGE_BYTES <= TGI_CUDA_STAGE_BYTES, "a part fits in a block");
+_Static_assert(STAGE_BYTES <= TGI_CUDA_STAGE_BYTES, "a piece fits in a block");
 enum { stage_count = tgi_cuda_stage_count };
 /* Smaller copies use the driver's own staging, which is quicker than pinning memory. */
 #define SMALL_BYTES ((int64_t)1 << 20)
@@ -31,7 +31,7 @@ tg_status tgi_cuda_allocate(const tgi_machine *machine, int64_t size_bytes, void
         snprintf(
             what, sizeof what,
             "no %lld bytes of memory could be had on cuda:%d; free some or multiply in smaller "
-            "parts",
+            "splits",
             (long long)size_bytes, device->ordinal);
         status = tgi_driver_fail(device->driver, error, what);
     } else {
@@ -80,16 +80,16 @@ static int copy_in(const tgi_driver *driver, const tgi_cuda_staging *stage, char
     int error = TGI_CUDA_SUCCESS;
     int64_t done = 0;
     for (int i = 0; done < size_bytes && !error; i = (i + 1) % stage_count) {
-        int64_t part = size_bytes - done < STAGE_BYTES ? size_bytes - done : STAGE_BYTES;
+        int64_t piece = size_bytes - done < STAGE_BYTES ? size_bytes - done : STAGE_BYTES;
         error = driver->wait_for_event(stage->events[i]); /* returns at once if none was recorded */
         if (error)
             break;
-        memcpy(stage->blocks[i], host + done, (size_t)part);
+        memcpy(stage->blocks[i], host + done, (size_t)piece);
         error = driver->copy_to_device((uint64_t)(uintptr_t)(device + done), stage->blocks[i],
-                                       (size_t)part, NULL);
+                                       (size_t)piece, NULL);
         if (!error)
             error = driver->record_event(stage->events[i], NULL);
-        done += part;
+        done += piece;
     }
     return error ? error : driver->wait_for_stream(NULL);
 }
@@ -105,9 +105,9 @@ static int copy_out(const tgi_driver *driver, const tgi_cuda_staging *stage, cha
         int64_t rest = size_bytes - before;
         int slot = (int)(i % stage_count), before_slot = (int)((i + stage_count - 1) % stage_count);
         if (i < block_count) {
-            int64_t part = size_bytes - offset < STAGE_BYTES ? size_bytes - offset : STAGE_BYTES;
+            int64_t piece = size_bytes - offset < STAGE_BYTES ? size_bytes - offset : STAGE_BYTES;
             error = driver->copy_from_device(
-                stage->blocks[slot], (uint64_t)(uintptr_t)(device + offset), (size_t)part, NULL);
+                stage->blocks[slot], (uint64_t)(uintptr_t)(device + offset), (size_t)piece, NULL);
             if (!error)
                 error = driver->record_event(stage->events[slot], NULL);
         }

@@ -10,12 +10,12 @@
 #include "kernels/attend/attend_join.cuh"
 #include "kernels/attend/attend_wild.cuh"
 
-/* Finds the place of block `at`, of `rows` rows, or of its warp `split` if warps share out its
+/* Finds the place of block `at`, of `rows` rows, or of its warp `warp_split` if warps share out its
  * keys. Groups of heads whose keys fit in the L2 cache form a section. Within a section the tiles
  * with the last queries come first, because they see the most keys under a causal mask. */
 template <int Keys>
 static __device__ __forceinline__ tgi_attend_place tgi_attend_find_tile(const tgi_attend_args &p,
-                                                                        unsigned at, int split,
+                                                                        unsigned at, int warp_split,
                                                                         int rows)
 {
     const tg_attention &a = p.attention;
@@ -27,11 +27,11 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_tile(const tg
     const int round = tgi_divide(static_cast<int>(at) - begin, groups);
     const int group =
         section * p.section_groups[0].value + static_cast<int>(at) - begin - round * groups.value;
-    place.part = tgi_divide(round, p.tile_count);
+    place.split = tgi_divide(round, p.tile_count);
     place.batch = tgi_divide(group, p.head_groups);
     place.first_head = (group - place.batch * p.head_groups.value) * p.shared_heads;
     place.kv_head = tgi_divide(place.first_head, p.kv_shares);
-    const int tile = (place.part + 1) * p.tile_count.value - 1 - round;
+    const int tile = (place.split + 1) * p.tile_count.value - 1 - round;
     place.queries = static_cast<int>(a.m);
     place.query_entry = place.key_entry = place.batch;
     place.first_query = place.first_key = 0;
@@ -60,13 +60,14 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_tile(const tg
     }
     from = tgi_attend_find_place(p, place, from);
     to = tgi_attend_find_place(p, place, to);
-    const int64_t part_begin =
-        static_cast<int64_t>(place.part * p.cluster_count * p.split_count + split) * p.part_keys;
-    const int64_t part_end = part_begin + p.part_keys;
-    /* A part begins at a step, and no step reaches into the next part. */
-    place.begin = max(max(0, from - p.before) / Keys * Keys, static_cast<int>(part_begin));
+    const int64_t split_begin =
+        static_cast<int64_t>(place.split * p.cluster_count * p.warp_split_count + warp_split) *
+        p.split_keys;
+    const int64_t split_end = split_begin + p.split_keys;
+    /* A split begins at a step, and no step reaches into the next split. */
+    place.begin = max(max(0, from - p.before) / Keys * Keys, static_cast<int>(split_begin));
     place.end = min(min(place.keys, to + p.after + 1),
-                    static_cast<int>(part_end < place.keys ? part_end : place.keys));
+                    static_cast<int>(split_end < place.keys ? split_end : place.keys));
     place.all_low = max(0, to - p.before);
     place.all_high = min(place.keys, from + p.after + 1);
     /* A TMA box also brings what lies behind the keys, within a page or up to n. */
@@ -76,9 +77,10 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_tile(const tg
 
 template <int Rows, int Keys>
 static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const tgi_attend_args &p,
-                                                                         unsigned at, int split)
+                                                                         unsigned at,
+                                                                         int warp_split)
 {
-    return tgi_attend_find_tile<Keys>(p, at, split, Rows);
+    return tgi_attend_find_tile<Keys>(p, at, warp_split, Rows);
 }
 
 /* Finds the place of the block's tile `turn`. The order of blocks alternates from turn to turn, so
@@ -110,7 +112,7 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
     enum { ROWS = Products::rows, TILE = 2 * HEAD * KEYS, COPIERS = Products::copiers };
     enum { OWN = 2 * HEAD * ROWS + Tiles * TILE }; /* bytes of shared memory of each split */
     enum { WORDS = 4 * BLOCKS, ROUND = HEAD / 16, EACH = (WORDS + ROUND - 1) / ROUND };
-    const int split = Products::is_split ? tgi_make_uniform(tgi_thread() / 32) : 0;
+    const int warp_split = Products::is_split ? tgi_make_uniform(tgi_thread() / 32) : 0;
     tgi_wait_for_stream();
     if (p.lets_next_start)
         tgi_start_next();
@@ -120,10 +122,10 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         rank = Products::find_rank();
     }
     tgi_attend_place place =
-        tgi_attend_find_block<ROWS, KEYS>(p, block, rank * p.split_count + split);
+        tgi_attend_find_block<ROWS, KEYS>(p, block, rank * p.warp_split_count + warp_split);
     if (place.first >= place.row_count)
         return;
-    shared += split * OWN;
+    shared += warp_split * OWN;
     const uint32_t q = tgi_shared_address(shared);
     typename tgi_attend_tiles_of<Products, Tiles, Products::is_clustered>::type tiles(
         p, place, q + 2 * HEAD * ROWS);
@@ -131,7 +133,7 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         tiles.copy_queries(q);
     else
         tgi_attend_copy_queries<Products, COPIERS>(p, place, q);
-    place.first -= split * 16; /* tgi_attend_row counts 16 rows a warp */
+    place.first -= warp_split * 16; /* tgi_attend_row counts 16 rows a warp */
 
     tgi_attend_state<HEAD, BLOCKS> state;
     tgi_attend_clear(state);
@@ -145,7 +147,8 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         uint32_t weights[BLOCKS][KEYS / 16][4];
         int is_wild = 0;
         tiles.start(i);
-        Products::score(q, tiles.tile, scores, [&](int part) { tiles.feed.copy_beside(part); });
+        Products::score(q, tiles.tile, scores,
+                        [&](int fragment) { tiles.copier.copy_beside(fragment); });
         tiles.end();
         if (!p.is_plain)
             tgi_attend_finish<KEYS, BLOCKS>(p, place, key_0, scores);
@@ -167,9 +170,9 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         if (is_edge && (!Products::is_clustered || tgi_attend_hides<KEYS>(place, key_0)))
             is_wild = Products::has_any(
                 tgi_attend_tame<Products, COPIERS>(tiles.tile, tgi_find_copier<COPIERS>()));
-        Products::add(tiles.tile, weights, state, [&](int part) {
-            const int keys = part / ROUND + 1, first = part % ROUND * EACH;
-            tiles.feed.copy_beside(part);
+        Products::add(tiles.tile, weights, state, [&](int fragment) {
+            const int keys = fragment / ROUND + 1, first = fragment % ROUND * EACH;
+            tiles.copier.copy_beside(fragment);
             TGI_FOR_UNROLLED(at, EACH)
             if (keys < KEYS / 16 && first + at < WORDS)
                 weigh(keys, first + at);
@@ -179,8 +182,8 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
             tgi_attend_add_wild<Products::type, KEYS>(p, place, key_0, weights, state);
     }
     if constexpr (Products::is_split)
-        tgi_attend_join<Products, OWN>(p, place, rank, split, scale, state,
-                                       shared - split * OWN + 2 * HEAD * ROWS);
+        tgi_attend_join<Products, OWN>(p, place, rank, warp_split, scale, state,
+                                       shared - warp_split * OWN + 2 * HEAD * ROWS);
     else
         tgi_attend_store<Products::type, HEAD, BLOCKS>(p, place, scale, state);
 }

@@ -10,7 +10,7 @@
 #define TGI_ATTEND_LOG2_E 1.4426950408889634
 #define TGI_ATTEND_HEAD_MAX 256       /* elements of a row */
 #define TGI_ATTEND_RUN 16             /* keys that are copied together if no page ends among them */
-#define TGI_ATTEND_MERGE_ROWS 4       /* rows of a block of the merge if parts are few */
+#define TGI_ATTEND_MERGE_ROWS 4       /* rows of a block of the merge if splits are few */
 #define TGI_ATTEND_MERGE_WARPS_MAX 16 /* most warps of a block of the merge */
 
 typedef struct tgi_attend_args {
@@ -25,44 +25,44 @@ typedef struct tgi_attend_args {
     tgi_divisor kv_shares;            /* query heads that share a head of K and V */
     tgi_divisor query_count;          /* queries of each head; with lists, the most */
     tgi_divisor tile_count;           /* tiles of the rows of these heads */
-    uint32_t block_count;             /* tiles of all rows, for each part */
+    uint32_t block_count;             /* tiles of all rows, for each split */
     tgi_divisor section_groups[2];    /* groups of heads whose tiles come in turn; the last ones */
-    tgi_divisor section_tiles;        /* tiles of the former, for each part */
+    tgi_divisor section_tiles;        /* tiles of the former, for each split */
     int32_t tile_rows;                /* rows of many queries: a multiple of 64 */
-    int32_t part_count;               /* blocks, or clusters, that share the keys of a tile */
+    int32_t split_count;              /* blocks, or clusters, that share the keys of a tile */
     int32_t cluster_count;            /* blocks of a cluster; 1: no clusters */
-    int32_t split_count;     /* warps of a block that share its keys; 1: all read all of them */
-    int32_t turn_count;      /* tiles of a block, one after another, in rows of few keys */
-    int32_t part_keys;       /* keys of a block, or of each warp that shares them */
-    int32_t kept_keys;       /* few keys: those of part_keys that shared memory has room for */
-    int32_t lets_next_start; /* 1: the stream's next kernel may start while this one runs */
-    int32_t has_units[3];    /* Q, K, V: 1: 16 bytes can be copied at once */
-    int32_t has_runs;        /* 1: no page ends within a run of keys */
-    int32_t has_map[3];      /* K, V, Q: 1: TMA copies it */
-    int32_t box_rows;        /* rows of a TMA box, a divisor of a step's keys */
-    int32_t has_d_units;     /* 1: 16 bytes of D can be stored at once */
+    int32_t warp_split_count; /* warps of a block that share its keys; 1: all read all of them */
+    int32_t turn_count;       /* tiles of a block, one after another, in rows of few keys */
+    int32_t split_keys;       /* keys of a block, or of each warp that shares them */
+    int32_t kept_keys;        /* few keys: those of split_keys that shared memory has room for */
+    int32_t lets_next_start;  /* 1: the stream's next kernel may start while this one runs */
+    int32_t has_units[3];     /* Q, K, V: 1: 16 bytes can be copied at once */
+    int32_t has_runs;         /* 1: no page ends within a run of keys */
+    int32_t has_map[3];       /* K, V, Q: 1: TMA copies it */
+    int32_t box_rows;         /* rows of a TMA box, a divisor of a step's keys */
+    int32_t has_d_units;      /* 1: 16 bytes of D can be stored at once */
     tgi_divisor page_rows;
-    float *parts; /* with more than one part: sums of each part, see tgi_attend_part_floats */
+    float *splits; /* with more than one split: sums of each split, see tgi_attend_split_floats */
 } tgi_attend_args;
 
-/* Returns the floats of a row of a part: the sums of V, the largest score, the sum of weights. */
-TGI_INLINE int64_t tgi_attend_part_floats(int64_t v_head_size)
+/* Returns the floats of a row of a split: the sums of V, the largest score, the sum of weights. */
+TGI_INLINE int64_t tgi_attend_split_floats(int64_t v_head_size)
 {
     return v_head_size + v_head_size % 2 + 2;
 }
 
-/* Returns the rows of D that a block of the merge writes. If parts are few, each of its warps has a
- * row; if they are many, all warps share one row. */
-TGI_INLINE int32_t tgi_attend_count_merged(int32_t parts)
+/* Returns the rows of D that a block of the merge writes. If splits are few, each of its warps has
+ * a row; if they are many, all warps share one row. */
+TGI_INLINE int32_t tgi_attend_count_merged(int32_t splits)
 {
-    return parts < 2 * TGI_ATTEND_MERGE_ROWS ? TGI_ATTEND_MERGE_ROWS : 1;
+    return splits < 2 * TGI_ATTEND_MERGE_ROWS ? TGI_ATTEND_MERGE_ROWS : 1;
 }
 
-/* Returns the warps of a block of the merge. A warp that shares a row reads four parts of it or
+/* Returns the warps of a block of the merge. A warp that shares a row reads four splits of it or
  * more, four at a time. */
-TGI_INLINE int32_t tgi_attend_count_merge_warps(int32_t parts)
+TGI_INLINE int32_t tgi_attend_count_merge_warps(int32_t splits)
 {
-    const int32_t rows = tgi_attend_count_merged(parts), sharers = (parts + 3) / 4;
+    const int32_t rows = tgi_attend_count_merged(splits), sharers = (splits + 3) / 4;
     if (rows > 1)
         return rows;
     return sharers < TGI_ATTEND_MERGE_WARPS_MAX ? sharers : TGI_ATTEND_MERGE_WARPS_MAX;
@@ -91,21 +91,21 @@ TGI_INLINE int32_t tgi_attend_score_bytes(int32_t warps, int32_t sharers, int32_
 }
 
 /* Returns the bytes of K and V that a block of few keys keeps in shared memory: `kept_keys` keys of
- * each of `splits` warps, or 0 if a step's `keys` are as many. */
-TGI_INLINE int32_t tgi_attend_kept_bytes(int32_t head, int32_t splits, int32_t keys,
+ * each of `warp_splits` warps, or 0 if a step's `keys` are as many. */
+TGI_INLINE int32_t tgi_attend_kept_bytes(int32_t head, int32_t warp_splits, int32_t keys,
                                          int32_t kept_keys)
 {
-    return kept_keys > keys ? 4 * head * splits * kept_keys : 0;
+    return kept_keys > keys ? 4 * head * warp_splits * kept_keys : 0;
 }
 
 /* Returns the bytes of shared memory of a block of few keys: scores, kept keys, and states of
- * `splits` warps that share out keys. `sharers` warps have parts of the same heads. */
+ * `warp_splits` warps that share out keys. `sharers` warps share the elements of the same heads. */
 TGI_INLINE int32_t tgi_attend_light_bytes(int32_t head, int32_t warps, int32_t sharers,
-                                          int32_t splits, int32_t keys, int32_t kept_keys)
+                                          int32_t warp_splits, int32_t keys, int32_t kept_keys)
 {
     return tgi_attend_score_bytes(warps, sharers, keys) +
-           (splits - 1) * sharers * tgi_attend_state_bytes(head / sharers) +
-           tgi_attend_kept_bytes(head, splits, keys, kept_keys);
+           (warp_splits - 1) * sharers * tgi_attend_state_bytes(head / sharers) +
+           tgi_attend_kept_bytes(head, warp_splits, keys, kept_keys);
 }
 
 #endif

@@ -85,7 +85,7 @@ struct tgi_attend_box_tiles : tgi_attend_tiles<Products, Tiles> {
         enum { TILES = Products::tile_bytes * Tiles };
         enum { OWN = TILES + 2 * Products::head * Products::rows };
         const int warp = tgi_thread() / 32;
-        return first + TILES + (args.split_count - 1 - warp) * OWN + warp * 64;
+        return first + TILES + (args.warp_split_count - 1 - warp) * OWN + warp * 64;
     }
 
     /* A warp without keys makes no copy, because it waits for none. */

@@ -72,7 +72,7 @@ template <tg_type Type, int Head, int Queries, int Keys> struct tgi_attend_group
     static __device__ __forceinline__ void
     add(uint32_t v, const uint32_t (&weights)[1][Keys / 16][4], state_of_rows &state)
     {
-        const uint32_t first = v / 16 | Keys * 8 << 16; /* panels are Keys * 128 bytes apart */
+        const uint32_t first = v / 16 | Keys * 8 << 16; /* strips are Keys * 128 bytes apart */
         tgi_wgmma_fence();
         TGI_FOR_UNROLLED(j, Keys / 16)
         tgi_multiply_across<Type>(reinterpret_cast<sum_array &>(state.sums), weights[0][j],
@@ -279,8 +279,8 @@ static __device__ __forceinline__ void tgi_attend_in_groups(const tgi_attend_arg
      * to 512 at most. */
     if (tgi_thread() >= 128 * sizes::groups) {
         tgi_lower_registers<sizes::copy_registers>();
-        tgi_attend_feeder<sizes> feeder = {p, tgi_attend_ring<sizes>(q), q, 1, 0};
-        feeder.copy_all();
+        tgi_attend_filler<sizes> filler = {p, tgi_attend_ring<sizes>(q), q, 1, 0};
+        filler.copy_all();
         tgi_start_next();
     } else {
         tgi_raise_registers<sizes::registers>();

@@ -57,10 +57,10 @@ static __device__ __forceinline__ void tgi_attend_write_state(float *state, int 
     if (e + 2 * j < size)
         *reinterpret_cast<float2 *>(state + e + 2 * j) = {sums[2 * j], sums[2 * j + 1]};
     if (e == 0)
-        *reinterpret_cast<float2 *>(state + tgi_attend_part_floats(size) - 2) = {largest, total};
+        *reinterpret_cast<float2 *>(state + tgi_attend_split_floats(size) - 2) = {largest, total};
 }
 
-/* Stores a row of D or of a part. The lane has eight sums from e on. */
+/* Stores a row of D or of a split. The lane has eight sums from e on. */
 template <tg_type Type>
 static __device__ __forceinline__ void
 tgi_attend_store_joined(const tgi_attend_args &p, const tgi_attend_place &place,
@@ -70,10 +70,10 @@ tgi_attend_store_joined(const tgi_attend_args &p, const tgi_attend_place &place,
     const tg_attention &a = p.attention;
     const int v_size = static_cast<int>(a.v_head_size);
     const int query = place.first_query + row.query;
-    if (p.part_count > 1) {
+    if (p.split_count > 1) {
         tgi_attend_write_state(
-            tgi_attend_find_part(p, place.part, place.batch, row.head, row.query), v_size, e, sums,
-            largest, total);
+            tgi_attend_find_split(p, place.split, place.batch, row.head, row.query), v_size, e,
+            sums, largest, total);
         return;
     }
     if (e < v_size)
@@ -91,7 +91,7 @@ tgi_attend_store_joined(const tgi_attend_args &p, const tgi_attend_place &place,
  * block replaces the first warp's. */
 template <class Products, int Apart>
 static __device__ __forceinline__ void
-tgi_attend_join(const tgi_attend_args &p, const tgi_attend_place &place, int rank, int split,
+tgi_attend_join(const tgi_attend_args &p, const tgi_attend_place &place, int rank, int warp_split,
                 float scale, tgi_attend_state<Products::head, 1> &state, char *tiles)
 {
     enum { HEAD = Products::head, ROW_BYTES = 4 * (HEAD + 4), ROWS = 256 / HEAD };
@@ -100,27 +100,28 @@ tgi_attend_join(const tgi_attend_args &p, const tgi_attend_place &place, int ran
     __syncwarp();
     TGI_FOR_UNROLLED(half, 2)
     {
-        char *const row = tiles + split * Apart + (half * 8 + tgi_thread() % 32 / 4) * ROW_BYTES;
-        tgi_attend_store_part<HEAD>(reinterpret_cast<float *>(row), HEAD, state.sums[0], half,
-                                    state.largest[0][half] * scale, state.total[0][half]);
+        char *const row =
+            tiles + warp_split * Apart + (half * 8 + tgi_thread() % 32 / 4) * ROW_BYTES;
+        tgi_attend_store_split<HEAD>(reinterpret_cast<float *>(row), HEAD, state.sums[0], half,
+                                     state.largest[0][half] * scale, state.total[0][half]);
     }
     __syncthreads();
     const int last = Products::is_clustered && p.cluster_count > 1;
 #pragma unroll 1
     for (int round = 0; round <= last; round++) {
-        const int begin = round ? rank + split * p.cluster_count : split;
-        const int step = round ? p.cluster_count * p.split_count : p.split_count;
+        const int begin = round ? rank + warp_split * p.cluster_count : warp_split;
+        const int step = round ? p.cluster_count * p.warp_split_count : p.warp_split_count;
 #pragma unroll 1
         for (int at = begin * ROWS; at < 16; at += step * ROWS) {
-            if (place.first + split * 16 + at >= place.row_count)
+            if (place.first + warp_split * 16 + at >= place.row_count)
                 break;
             const int i = at + tgi_thread() % 32 / (HEAD / 8); /* the lane's row of ROWS rows */
-            const tgi_attend_row_place row = tgi_attend_find_row(p, place, split * 16 + i);
+            const tgi_attend_row_place row = tgi_attend_find_row(p, place, warp_split * 16 + i);
             char *const own = tiles + i * ROW_BYTES;
             const uint32_t first = tgi_shared_address(own);
             float largest, total, sums[8];
             tgi_attend_add_states<Products>(
-                round ? p.cluster_count : p.split_count,
+                round ? p.cluster_count : p.warp_split_count,
                 [&](int state_of) {
                     if constexpr (Products::is_clustered)
                         if (round)
@@ -143,11 +144,11 @@ tgi_attend_join(const tgi_attend_args &p, const tgi_attend_place &place, int ran
 }
 
 /* Joins the states of `count` warps lane by lane. They have the same rows and columns of D and
- * different keys. Warp `split` leaves its state at `kept`, 16 bytes of each lane side by side, and
- * the first warp adds the states in their order. Returns 1 to all threads of the block if any of
- * them passes 1. */
+ * different keys. Warp `warp_split` leaves its state at `kept`, 16 bytes of each lane side by side,
+ * and the first warp adds the states in their order. Returns 1 to all threads of the block if any
+ * of them passes 1. */
 template <int Width>
-static __device__ __forceinline__ int tgi_attend_join_lanes(int count, int split, float scale,
+static __device__ __forceinline__ int tgi_attend_join_lanes(int count, int warp_split, float scale,
                                                             tgi_attend_state<Width, 1> &state,
                                                             int is_set, uint32_t kept)
 {
@@ -155,15 +156,15 @@ static __device__ __forceinline__ int tgi_attend_join_lanes(int count, int split
     const int bytes = tgi_attend_state_bytes(Width);
     kept += 16 * (tgi_thread() % 32);
     float(&largest)[2] = state.largest[0], (&total)[2] = state.total[0];
-    if (split > 0) {
-        const uint32_t own = kept + (split - 1) * bytes;
+    if (warp_split > 0) {
+        const uint32_t own = kept + (warp_split - 1) * bytes;
         TGI_FOR_UNROLLED(j, Width / 8)
         tgi_attend_write_unit(own + 512 * j, state.sums[0][j]);
         tgi_attend_write_unit(own + ENDS, {largest[0], largest[1], total[0], total[1]});
     }
     const int is_any = __syncthreads_or(is_set);
 #pragma unroll 1
-    for (int i = 1; split == 0 && i < count; i++, kept += bytes) {
+    for (int i = 1; warp_split == 0 && i < count; i++, kept += bytes) {
         float end[4], factors[1][2], others[2];
         tgi_attend_read_unit(end, kept + ENDS);
         TGI_FOR_UNROLLED(half, 2)

@@ -21,7 +21,7 @@
  * from `first_column` on. `Sharers` warps have the same queries and add their parts of the
  * scores. */
 template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tgi_attend_light {
-    enum { CHUNKS = Width / 32, PANELS = Width / 64, WARPS = Sharers * Queries / 16 };
+    enum { CHUNKS = Width / 32, STRIPS = Width / 64, WARPS = Sharers * Queries / 16 };
     enum { UNITS = Keys / 8 * CHUNKS }; /* a step of K has these, and of V */
     const tgi_attend_args &p;
     tgi_attend_place &place;
@@ -100,8 +100,8 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         const int64_t first = tgi_attend_find_first(p, place, heads) + key * heads.row_stride;
         tgi_attend_read_units<UNITS>(
             heads, p.has_units[2] && size % 8 == 0, v, [&](int i, int &e, int &count) {
-                const int at = i / PANELS / 2 * 8 + i / PANELS % 2;
-                e = first_column + i % PANELS * 64 + get_lane() / 8 * 8 + get_lane() / 4 % 2 * 32;
+                const int at = i / STRIPS / 2 * 8 + i / STRIPS % 2;
+                e = first_column + i % STRIPS * 64 + get_lane() / 8 * 8 + get_lane() / 4 % 2 * 32;
                 count = key + at < place.keys ? size - e : 0;
                 return first + at * heads.row_stride;
             });
@@ -140,24 +140,24 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         TGI_FOR_UNROLLED(j, Keys / 8)
         TGI_FOR_UNROLLED(i, Sharers)
         {
-            float part[4];
-            tgi_attend_read_unit(part, first + i * OWN + j * 512);
+            float added[4];
+            tgi_attend_read_unit(added, first + i * OWN + j * 512);
             TGI_FOR_UNROLLED(e, 4)
-            scores[0][j][e] = i > 0 ? scores[0][j][e] + part[e] : part[e];
+            scores[0][j][e] = i > 0 ? scores[0][j][e] + added[e] : added[e];
         }
     }
 
     __device__ __forceinline__ void add(const uint32_t (&weights)[1][Keys / 16][4])
     {
         TGI_FOR_UNROLLED(b, Keys / 16)
-        TGI_FOR_UNROLLED(i, 8 * PANELS)
+        TGI_FOR_UNROLLED(i, 8 * STRIPS)
         {
-            const int panel = i / 8, word = i % 8 / 2;
+            const int strip = i / 8, word = i % 8 / 2;
             uint32_t pair[2];
             TGI_FOR_UNROLLED(half, 2)
             {
-                const uint32_t low = v[(4 * b + 2 * half) * PANELS + panel][word];
-                const uint32_t high = v[(4 * b + 2 * half + 1) * PANELS + panel][word];
+                const uint32_t low = v[(4 * b + 2 * half) * STRIPS + strip][word];
+                const uint32_t high = v[(4 * b + 2 * half + 1) * STRIPS + strip][word];
                 pair[half] =
                     i % 2 ? low >> 16 | (high & 0xffff0000u) : (low & 0xffffu) | high << 16;
             }
@@ -219,7 +219,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
 
     /* Stores the rows of D. Their units lie in the order of rows. */
     __device__ __forceinline__ void store_units(const tgi_attend_row_place (&row)[2],
-                                                uint32_t (&units)[4 * PANELS][4])
+                                                uint32_t (&units)[4 * STRIPS][4])
     {
         const tg_heads &heads = p.attention.d;
         const int size = static_cast<int>(p.attention.v_head_size);
@@ -230,8 +230,8 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
                   tgi_attend_offset(heads, place.query_entry, row[half].head,
                                     place.first_query + row[half].query);
 #pragma unroll 1
-        for (int i = 0; !is_whole && i < 4 * PANELS; i++) {
-            const int is_upper = i >= 2 * PANELS, e = find_column(i / 2 % PANELS * 8) + i % 2 * 32;
+        for (int i = 0; !is_whole && i < 4 * STRIPS; i++) {
+            const int is_upper = i >= 2 * STRIPS, e = find_column(i / 2 % STRIPS * 8) + i % 2 * 32;
             const tgi_attend_row_place own = is_upper ? row[1] : row[0];
             if (is_wild && own.is_there)
                 tgi_attend_put_right<Type>(p, place, own,
@@ -240,13 +240,13 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
             if (own.is_there)
                 tgi_attend_store_unit(p, (is_upper ? d[1] : d[0]) + e * heads.element_stride,
                                       size - e, units[0]);
-            TGI_FOR_UNROLLED(j, 4 * PANELS - 1)
+            TGI_FOR_UNROLLED(j, 4 * STRIPS - 1)
             TGI_FOR_UNROLLED(w, 4)
             units[j][w] = units[j + 1][w];
         }
-        TGI_FOR_UNROLLED(i, 4 * PANELS)
+        TGI_FOR_UNROLLED(i, 4 * STRIPS)
         {
-            const int half = i / (2 * PANELS), e = find_column(i / 2 % PANELS * 8) + i % 2 * 32;
+            const int half = i / (2 * STRIPS), e = find_column(i / 2 % STRIPS * 8) + i % 2 * 32;
             if (is_whole && row[half].is_there && e < size)
                 *reinterpret_cast<uint4 *>(d[half] + e) = {units[i][0], units[i][1], units[i][2],
                                                            units[i][3]};
@@ -256,17 +256,17 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
     __device__ __forceinline__ void store(void)
     {
         const tg_attention &a = p.attention;
-        uint32_t units[4 * PANELS][4];
+        uint32_t units[4 * STRIPS][4];
         const tgi_attend_row_place row[2] = {find_row(0), find_row(1)};
         tgi_attend_add_totals(state);
         TGI_FOR_UNROLLED(half, 2)
         {
             const float total = state.total[0][half], factor = total == 0.0f ? 1.0f : 1.0f / total;
-            TGI_FOR_UNROLLED(i, 8 * PANELS)
+            TGI_FOR_UNROLLED(i, 8 * STRIPS)
             {
                 const int unit = i / 4, first = unit / 2 * 8 + i % 4 * 2;
                 const int sum = 2 * half + unit % 2;
-                units[half * 2 * PANELS + unit][i % 4] =
+                units[half * 2 * STRIPS + unit][i % 4] =
                     tgi_encode_pair(Type, state.sums[0][first][sum] * factor,
                                     state.sums[0][first + 1][sum] * factor);
             }
@@ -289,9 +289,9 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
      * have the same elements. */
     __device__ __forceinline__ uint32_t find_kept(int i) const
     {
-        const int is_split = p.split_count > 1, warp = tgi_thread() / 32;
+        const int is_split = p.warp_split_count > 1, warp = tgi_thread() / 32;
         const uint32_t kept = shared + tgi_attend_score_bytes(WARPS, Sharers, Keys) +
-                              (p.split_count - 1) * Sharers * tgi_attend_state_bytes(Width);
+                              (p.warp_split_count - 1) * Sharers * tgi_attend_state_bytes(Width);
         return kept + (is_split ? warp : warp % Sharers) * p.kept_keys * 4 * Width + i * 4 * Width +
                get_lane() * 16;
     }
@@ -300,7 +300,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
      * memory, and warps with the same elements read a part each. */
     __device__ __forceinline__ void open(int is_kept)
     {
-        const int takes_turns = is_kept && p.split_count == 1;
+        const int takes_turns = is_kept && p.warp_split_count == 1;
         const int first = takes_turns ? tgi_thread() / 32 / Sharers : 0;
         const int apart = takes_turns ? WARPS / Sharers : 1;
 #pragma unroll 1
@@ -320,7 +320,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
      * read once the scores of the last keys are complete. */
     __device__ __forceinline__ void go_through(int turns)
     {
-        const int is_split = p.split_count > 1, is_kept = p.kept_keys > Keys;
+        const int is_split = p.warp_split_count > 1, is_kept = p.kept_keys > Keys;
         /* Warps that add their scores must compute the same number of steps. */
         const int keys = Sharers > 1 && is_split ? p.kept_keys : place.end - place.begin;
         read_queries(0);
@@ -346,12 +346,13 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
                 weigh(key_0, scores);
             }
             if (WARPS > Sharers && is_split) {
-                const int split = tgi_thread() / 32 / Sharers, sharer = tgi_thread() / 32 % Sharers;
+                const int warp_split = tgi_thread() / 32 / Sharers,
+                          sharer = tgi_thread() / 32 % Sharers;
                 is_wild = tgi_attend_join_lanes(
-                    p.split_count, split, p.scale, state, is_wild,
+                    p.warp_split_count, warp_split, p.scale, state, is_wild,
                     shared + tgi_attend_score_bytes(WARPS, Sharers, Keys) +
-                        sharer * (p.split_count - 1) * tgi_attend_state_bytes(Width));
-                if (split > 0)
+                        sharer * (p.warp_split_count - 1) * tgi_attend_state_bytes(Width));
+                if (warp_split > 0)
                     return;
             }
             store();
@@ -367,7 +368,7 @@ template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
 static __device__ __forceinline__ void tgi_attend_in_lights(const tgi_attend_args &p, char *shared)
 {
     enum { SHARERS = Warps * 16 / Queries, WIDTH = Head / SHARERS };
-    const int warp = tgi_thread() / 32, group = warp / SHARERS, is_split = p.split_count > 1;
+    const int warp = tgi_thread() / 32, group = warp / SHARERS, is_split = p.warp_split_count > 1;
     const int rows = is_split ? 16 : Queries * p.turn_count;
     const int has_lists =
         p.attention.has_query_offsets || p.attention.has_key_offsets || p.attention.has_key_lengths;

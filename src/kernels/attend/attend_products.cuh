@@ -18,7 +18,7 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
 template <tg_type Type, int Head, int Warps, int Blocks, int Keys>
 struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
     static constexpr int rows = 16 * Warps * Blocks, is_split = 0, is_clustered = 0;
-    static constexpr int depth = Blocks == 2 ? 2 : 4; /* a part serves 2 Blocks products */
+    static constexpr int depth = Blocks == 2 ? 2 : 4; /* a fragment serves 2 Blocks products */
     typedef tgi_attend_state<Head, Blocks> state_of_rows;
 
     /* Waits for the block's copies to arrive, except those of the last `Pending` steps. */
@@ -34,19 +34,20 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
         return __syncthreads_or(is_set);
     }
 
-    /* Calls use(part, i) for `Count` parts of four matrices in order. load(part, i) reads each part
-     * `Depth` - 1 parts before its use, so that the tensor cores do not wait for shared memory. */
+    /* Calls use(words, i) for `Count` fragments of four matrices in order. load(words, i) reads
+     * each one `Depth` - 1 fragments before its use, so that the tensor cores do not wait for
+     * shared memory. */
     template <int Depth, int Count, typename Load, typename Use>
     static __device__ __forceinline__ void go_through(Load load, Use use)
     {
-        uint32_t part[Depth][4];
+        uint32_t words[Depth][4];
         TGI_FOR_UNROLLED(i, Depth - 1)
-        load(part[i], i);
+        load(words[i], i);
         TGI_FOR_UNROLLED(i, Count)
         {
             if (i + Depth - 1 < Count)
-                load(part[(i + Depth - 1) % Depth], i + Depth - 1);
-            use(part[i % Depth], i);
+                load(words[(i + Depth - 1) % Depth], i + Depth - 1);
+            use(words[i % Depth], i);
         }
     }
 
@@ -71,19 +72,20 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
         scores[b][j][i] = 0.0f;
         read_line(0);
         go_through<depth, Head / 16 * ROUND>(
-            [&](uint32_t(&part)[4], int i) {
-                tgi_read_matrices(part, own_k.template find<Keys>(i % ROUND * 16, i / ROUND * 2));
+            [&](uint32_t(&words)[4], int i) {
+                tgi_read_matrices(words, own_k.template find<Keys>(i % ROUND * 16, i / ROUND * 2));
             },
-            [&](const uint32_t(&part)[4], int i) {
+            [&](const uint32_t(&words)[4], int i) {
                 const int e = i / ROUND, j = i % ROUND;
                 if (j == 0 && e + 1 < Head / 16)
                     read_line(e + 1);
                 beside(i);
                 TGI_FOR_UNROLLED(b, Blocks)
                 {
-                    tgi_multiply_16x8x16<Type>(scores[b][2 * j], line[e % 2][b], part[0], part[1]);
-                    tgi_multiply_16x8x16<Type>(scores[b][2 * j + 1], line[e % 2][b], part[2],
-                                               part[3]);
+                    tgi_multiply_16x8x16<Type>(scores[b][2 * j], line[e % 2][b], words[0],
+                                               words[1]);
+                    tgi_multiply_16x8x16<Type>(scores[b][2 * j + 1], line[e % 2][b], words[2],
+                                               words[3]);
                 }
             });
     }
@@ -98,26 +100,26 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
         const unsigned lane = tgi_reread_thread() % 32;
         const tgi_attend_line own_v(v, lane % 16, lane / 16);
         go_through<depth, Keys / 16 * ROUND>(
-            [&](uint32_t(&part)[4], int i) {
+            [&](uint32_t(&words)[4], int i) {
                 tgi_read_matrices_transposed(
-                    part, own_v.template find<Keys>(i / ROUND * 16, i % ROUND * 2));
+                    words, own_v.template find<Keys>(i / ROUND * 16, i % ROUND * 2));
             },
-            [&](const uint32_t(&part)[4], int i) {
+            [&](const uint32_t(&words)[4], int i) {
                 const int j = i / ROUND, e = i % ROUND;
                 beside(i);
                 TGI_FOR_UNROLLED(b, Blocks)
                 {
-                    tgi_multiply_16x8x16<Type>(state.sums[b][2 * e], weights[b][j], part[0],
-                                               part[1]);
-                    tgi_multiply_16x8x16<Type>(state.sums[b][2 * e + 1], weights[b][j], part[2],
-                                               part[3]);
+                    tgi_multiply_16x8x16<Type>(state.sums[b][2 * e], weights[b][j], words[0],
+                                               words[1]);
+                    tgi_multiply_16x8x16<Type>(state.sums[b][2 * e + 1], weights[b][j], words[2],
+                                               words[3]);
                 }
             });
     }
 };
 
 /* In these products all warps of a block have the same 16 queries, and each has its own tiles and a
- * part of the keys. */
+ * split of the keys. */
 template <tg_type Type, int Head, int Keys>
 struct tgi_attend_by_splits : tgi_attend_by_warps<Type, Head, 1, 1, Keys> {
     static constexpr int is_split = 1;

@@ -131,13 +131,13 @@ static __device__ __forceinline__ void
 tgi_attend_copy_boxes(const tgi_attend_args &p, const tgi_attend_place &place, int is_v, int key_0,
                       uint32_t tile, uint32_t barrier)
 {
-    enum { KEYS = Sizes::keys, PANELS = Sizes::head / 64 };
+    enum { KEYS = Sizes::keys, STRIPS = Sizes::head / 64 };
     const tg_attention &a = p.attention;
     const int lane = tgi_thread() % 32;
     if (a.page_rows == 0) {
         if (tgi_elect()) {
             tgi_barrier_expect(barrier, Sizes::tile_bytes);
-            TGI_FOR_UNROLLED(i, PANELS)
+            TGI_FOR_UNROLLED(i, STRIPS)
             tgi_tma_load_head(tile + i * KEYS * 128, &p.map[is_v], barrier, i * 64,
                               place.first_key + key_0, place.kv_head, place.key_entry);
         }
@@ -148,11 +148,11 @@ tgi_attend_copy_boxes(const tgi_attend_args &p, const tgi_attend_place &place, i
         tgi_barrier_expect(barrier, Sizes::tile_bytes);
     __syncwarp();
 #pragma unroll 1
-    for (int i = lane; i < PANELS * (KEYS / p.box_rows); i += 32) {
-        const int row = i / PANELS * p.box_rows, key = key_0 + row;
+    for (int i = lane; i < STRIPS * (KEYS / p.box_rows); i += 32) {
+        const int row = i / STRIPS * p.box_rows, key = key_0 + row;
         const int page = tgi_divide(key, p.page_rows), is_there = key < place.keys;
         tgi_tma_load_head(
-            tile + (i % PANELS * KEYS + row) * 128, &p.map[is_v], barrier, i % PANELS * 64,
+            tile + (i % STRIPS * KEYS + row) * 128, &p.map[is_v], barrier, i % STRIPS * 64,
             is_there ? key - page * p.page_rows.value : -KEYS, /* outside: zeros */
             place.kv_head, is_there ? a.pages[place.batch * a.pages_stride + page] : 0);
     }
@@ -183,7 +183,7 @@ static __device__ __forceinline__ void tgi_attend_copy_query_boxes(const tgi_att
  * queries, by TMA too if possible, and replace Inf and NaN in V for steps that some row does not
  * see whole. If TMA cannot copy K and V, all threads copy.
  */
-template <class Sizes> struct tgi_attend_feeder {
+template <class Sizes> struct tgi_attend_filler {
     enum { KEYS = Sizes::keys, COPIERS = Sizes::copiers, OTHERS = COPIERS - 32, BARRIER = 8 };
     const tgi_attend_args &p;
     tgi_attend_ring<Sizes> ring;

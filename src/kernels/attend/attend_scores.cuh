@@ -98,11 +98,11 @@ static __device__ __forceinline__ float tgi_attend_soften(const tgi_attend_args 
     return copysignf(p.cap * ((1.0f - power) * tgi_ptx_reciprocal(1.0f + power)), x);
 }
 
-/* Finishes the scores of the first `Part` keys from key `first` on, and makes them scores to base
+/* Finishes the scores of the first `Pass` keys from key `first` on, and makes them scores to base
  * 2. */
-template <int Part, int Keys, int Blocks>
+template <int Pass, int Keys, int Blocks>
 static __device__ __forceinline__ void
-tgi_attend_finish_part(const tgi_attend_args &p, const tgi_attend_place &place, int first,
+tgi_attend_finish_pass(const tgi_attend_args &p, const tgi_attend_place &place, int first,
                        float (&scores)[Blocks][Keys / 8][4])
 {
     const float log2_e = static_cast<float>(TGI_ATTEND_LOG2_E);
@@ -122,7 +122,7 @@ tgi_attend_finish_part(const tgi_attend_args &p, const tgi_attend_place &place, 
                    tgi_attend_offset(a.bias, place.query_entry, row.head,
                                      place.first_query + row.query) +
                    first * stride;
-        TGI_FOR_UNROLLED(i, Part / 4)
+        TGI_FOR_UNROLLED(i, Pass / 4)
         {
             const int key = i / 2 * 8 + i % 2;
             float &score = scores[b][i / 2][2 * half + i % 2];
@@ -137,26 +137,26 @@ tgi_attend_finish_part(const tgi_attend_args &p, const tgi_attend_place &place, 
     }
 }
 
-/* Finishes scores that need more than a factor, part after part. Scores rotate from part to part,
+/* Finishes scores that need more than a factor, pass after pass. Scores rotate from pass to pass,
  * because registers take no computed index. */
 template <int Keys, int Blocks>
 static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &p,
                                                          const tgi_attend_place &place, int key_0,
                                                          float (&scores)[Blocks][Keys / 8][4])
 {
-    enum { PART = 16 };
+    enum { PASS = 16 };
     const int first = key_0 + tgi_thread() % 4 * 2;
 #pragma unroll 1
-    for (int part = 0; part < Keys; part += PART) {
-        tgi_attend_finish_part<PART, Keys, Blocks>(p, place, first + part, scores);
+    for (int pass = 0; pass < Keys; pass += PASS) {
+        tgi_attend_finish_pass<PASS, Keys, Blocks>(p, place, first + pass, scores);
         TGI_FOR_UNROLLED(b, Blocks)
-        TGI_FOR_UNROLLED(i, PART / 2)
+        TGI_FOR_UNROLLED(i, PASS / 2)
         {
             const float kept = scores[b][i / 4][i % 4];
-            TGI_FOR_UNROLLED(j, Keys / PART - 1)
-            scores[b][j * (PART / 8) + i / 4][i % 4] =
-                scores[b][(j + 1) * (PART / 8) + i / 4][i % 4];
-            scores[b][(Keys - PART) / 8 + i / 4][i % 4] = kept;
+            TGI_FOR_UNROLLED(j, Keys / PASS - 1)
+            scores[b][j * (PASS / 8) + i / 4][i % 4] =
+                scores[b][(j + 1) * (PASS / 8) + i / 4][i % 4];
+            scores[b][(Keys - PASS) / 8 + i / 4][i % 4] = kept;
         }
     }
 }

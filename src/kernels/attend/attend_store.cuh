@@ -1,19 +1,19 @@
 /*
- * Stores the results of attention: rows of D from the registers of a warp, or parts of rows whose
- * keys several blocks share. A second kernel merges the parts.
+ * Stores the results of attention: rows of D from the registers of a warp, or splits of rows whose
+ * keys several blocks share. A second kernel merges the splits.
  */
 #ifndef TGI_ATTEND_STORE_CUH
 #define TGI_ATTEND_STORE_CUH
 
 #include "kernels/attend/attend_scores.cuh"
 
-/* Returns the address of the sums of a row of a part. */
-static __device__ __forceinline__ float *tgi_attend_find_part(const tgi_attend_args &p, int part,
-                                                              int batch, int head, int query)
+/* Returns the address of the sums of a row of a split. */
+static __device__ __forceinline__ float *tgi_attend_find_split(const tgi_attend_args &p, int split,
+                                                               int batch, int head, int query)
 {
     const tg_attention &a = p.attention;
     const int64_t row = (batch * a.head_count + head) * a.m + query;
-    return p.parts + (row * p.part_count + part) * tgi_attend_part_floats(a.v_head_size);
+    return p.splits + (row * p.split_count + split) * tgi_attend_split_floats(a.v_head_size);
 }
 
 /* Stores the first `count` of eight elements of D from `d` on. */
@@ -56,19 +56,19 @@ static __device__ __forceinline__ void tgi_attend_exchange(uint32_t (&word)[4])
     }
 }
 
-/* Stores a row of a part. The lane has two sums of each eight. */
+/* Stores a row of a split. The lane has two sums of each eight. */
 template <int Head>
-static __device__ __forceinline__ void tgi_attend_store_part(float *part, int v_size,
-                                                             const float (&sums)[Head / 8][4],
-                                                             int half, float largest, float total)
+static __device__ __forceinline__ void tgi_attend_store_split(float *split, int v_size,
+                                                              const float (&sums)[Head / 8][4],
+                                                              int half, float largest, float total)
 {
     const int lane = tgi_thread() % 4;
     TGI_FOR_UNROLLED(j, Head / 8)
     if (8 * j + 2 * lane < v_size)
-        *reinterpret_cast<float2 *>(part + 8 * j + 2 * lane) = {sums[j][2 * half],
-                                                                sums[j][2 * half + 1]};
+        *reinterpret_cast<float2 *>(split + 8 * j + 2 * lane) = {sums[j][2 * half],
+                                                                 sums[j][2 * half + 1]};
     if (lane == 0)
-        *reinterpret_cast<float2 *>(part + tgi_attend_part_floats(v_size) - 2) = {largest, total};
+        *reinterpret_cast<float2 *>(split + tgi_attend_split_floats(v_size) - 2) = {largest, total};
 }
 
 /* Adds the sums of weights of the four lanes that share rows. */
@@ -84,11 +84,11 @@ static __device__ __forceinline__ void tgi_attend_add_totals(tgi_attend_state<He
     }
 }
 
-/* Stores the warp's rows of a part. */
+/* Stores the warp's rows of a split. */
 template <int Head, int Blocks>
 static __device__ __forceinline__ void
-tgi_attend_store_parts(const tgi_attend_args &p, const tgi_attend_place &place, float scale,
-                       const tgi_attend_state<Head, Blocks> &state)
+tgi_attend_store_splits(const tgi_attend_args &p, const tgi_attend_place &place, float scale,
+                        const tgi_attend_state<Head, Blocks> &state)
 {
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
@@ -96,8 +96,8 @@ tgi_attend_store_parts(const tgi_attend_args &p, const tgi_attend_place &place, 
         const tgi_attend_row_place row =
             tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
         if (row.is_there)
-            tgi_attend_store_part<Head>(
-                tgi_attend_find_part(p, place.part, place.batch, row.head, row.query),
+            tgi_attend_store_split<Head>(
+                tgi_attend_find_split(p, place.split, place.batch, row.head, row.query),
                 static_cast<int>(p.attention.v_head_size), state.sums[b], half,
                 state.largest[b][half] * scale, state.total[b][half]);
     }
@@ -134,9 +134,9 @@ tgi_attend_store_rows(const tgi_attend_args &p, const tgi_attend_place &place, f
     }
 }
 
-/* Stores the warp's rows of D or of a part. Four lanes exchange their elements of D, so that each
+/* Stores the warp's rows of D or of a split. Four lanes exchange their elements of D, so that each
  * has eight contiguous ones. The exchange precedes the branches on rows, since all lanes take
- * part. */
+ * split. */
 template <tg_type Type, int Head, int Blocks>
 static __device__ __forceinline__ void tgi_attend_store(const tgi_attend_args &p,
                                                         const tgi_attend_place &place, float scale,
@@ -144,8 +144,8 @@ static __device__ __forceinline__ void tgi_attend_store(const tgi_attend_args &p
 {
     uint32_t units[Blocks][2][Head / 32][4];
     tgi_attend_add_totals(state);
-    if (p.part_count > 1) {
-        tgi_attend_store_parts<Head, Blocks>(p, place, scale, state);
+    if (p.split_count > 1) {
+        tgi_attend_store_splits<Head, Blocks>(p, place, scale, state);
         return;
     }
     TGI_FOR_UNROLLED(b, Blocks)
@@ -182,7 +182,8 @@ static __device__ __forceinline__ void tgi_attend_store_sums(const tgi_attend_ar
                           static_cast<int>(p.attention.v_head_size) - e, pair);
 }
 
-/* Returns the address of the parts of row `at` of D, or NULL if the batch entry has no such row. */
+/* Returns the address of the splits of row `at` of D, or NULL if the batch entry has no such
+ * row. */
 static __device__ __forceinline__ const float *
 tgi_attend_find_merged(const tgi_attend_args &p, unsigned at, int &entry, int &head, int &row)
 {
@@ -195,7 +196,7 @@ tgi_attend_find_merged(const tgi_attend_args &p, unsigned at, int &entry, int &h
     row = static_cast<int>(at % rows);
     head = static_cast<int>(at / rows % heads);
     entry = batch;
-    const float *const parts = tgi_attend_find_part(p, 0, batch, head, row);
+    const float *const splits = tgi_attend_find_split(p, 0, batch, head, row);
     if (a.has_query_offsets) {
         const int first = a.query_offsets[batch];
         if (row >= a.query_offsets[batch + 1] - first)
@@ -203,31 +204,30 @@ tgi_attend_find_merged(const tgi_attend_args &p, unsigned at, int &entry, int &h
         entry = 0;
         row += first;
     }
-    return parts;
+    return splits;
 }
 
-/* Adds the parts first, first + step, ... of a row of D to the state of a warp: the largest score,
- * the sum of weights, and every 32nd sum from the lane's number on. Parts of a round are read
+/* Adds the splits first, first + step, ... of a row of D to the state of a warp: the largest score,
+ * the sum of weights, and every 32nd sum from the lane's number on. Splits of a round are read
  * together, so that the warp waits for them once. */
-static __device__ __forceinline__ void tgi_attend_add_parts(const tgi_attend_args &p,
-                                                            const float *parts, int first, int step,
-                                                            float (&end)[2],
-                                                            float (&sums)[TGI_ATTEND_HEAD_MAX / 32])
+static __device__ __forceinline__ void
+tgi_attend_add_splits(const tgi_attend_args &p, const float *splits, int first, int step,
+                      float (&end)[2], float (&sums)[TGI_ATTEND_HEAD_MAX / 32])
 {
     enum { ROUND = 4, EACH = TGI_ATTEND_HEAD_MAX / 32 };
     const int size = static_cast<int>(p.attention.v_head_size), lane = tgi_thread() % 32;
-    const int floats = static_cast<int>(tgi_attend_part_floats(size));
+    const int floats = static_cast<int>(tgi_attend_split_floats(size));
 #pragma unroll 1
-    for (int begin = first; begin < p.part_count; begin += ROUND * step) {
+    for (int begin = first; begin < p.split_count; begin += ROUND * step) {
         float ends[ROUND][2], own[ROUND][EACH], largest = end[0];
         TGI_FOR_UNROLLED(i, ROUND)
         {
-            const float *const part = parts + (begin + i * step) * floats;
-            const int is_there = begin + i * step < p.part_count;
-            ends[i][0] = is_there ? part[floats - 2] : -INFINITY;
-            ends[i][1] = is_there ? part[floats - 1] : 0.0f;
+            const float *const split = splits + (begin + i * step) * floats;
+            const int is_there = begin + i * step < p.split_count;
+            ends[i][0] = is_there ? split[floats - 2] : -INFINITY;
+            ends[i][1] = is_there ? split[floats - 1] : 0.0f;
             TGI_FOR_UNROLLED(j, EACH)
-            own[i][j] = is_there && 32 * j + lane < size ? part[32 * j + lane] : 0.0f;
+            own[i][j] = is_there && 32 * j + lane < size ? split[32 * j + lane] : 0.0f;
         }
         TGI_FOR_UNROLLED(i, ROUND)
         largest = fmaxf(largest, ends[i][0]);
@@ -247,9 +247,9 @@ static __device__ __forceinline__ void tgi_attend_add_parts(const tgi_attend_arg
     }
 }
 
-/* Adds the parts of tgi_attend_count_merged rows of D in a block. Warps that share a row take its
- * parts in turn, and the first of them adds their states in order. In these states a lane has eight
- * contiguous elements. */
+/* Adds the splits of tgi_attend_count_merged rows of D in a block. Warps that share a row take its
+ * splits in turn, and the first of them adds their states in order. In these states a lane has
+ * eight contiguous elements. */
 template <tg_type Type>
 static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p)
 {
@@ -258,15 +258,15 @@ static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p
     const tg_attention &a = p.attention;
     const int size = static_cast<int>(a.v_head_size);
     const int warp = tgi_thread() / 32, lane = tgi_thread() % 32;
-    const int row_count = tgi_attend_count_merged(p.part_count);
-    const int sharers = tgi_attend_count_merge_warps(p.part_count) / row_count;
+    const int row_count = tgi_attend_count_merged(p.split_count);
+    const int sharers = tgi_attend_count_merge_warps(p.split_count) / row_count;
     int entry, head, row;
-    const float *const parts = tgi_attend_find_merged(
+    const float *const splits = tgi_attend_find_merged(
         p, blockIdx.x * static_cast<unsigned>(row_count) + static_cast<unsigned>(warp / sharers),
         entry, head, row);
-    if (parts) {
+    if (splits) {
         float end[2] = {-INFINITY, 0.0f}, value[SIZE / 32] = {};
-        tgi_attend_add_parts(p, parts, warp % sharers, sharers, end, value);
+        tgi_attend_add_splits(p, splits, warp % sharers, sharers, end, value);
         TGI_FOR_UNROLLED(j, SIZE / 32)
         states[warp][32 * j + lane] = value[j];
         if (lane < 2)
@@ -274,7 +274,7 @@ static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p
     }
     __syncthreads();
     const int e = 8 * lane;
-    if (!parts || warp % sharers || e >= size)
+    if (!splits || warp % sharers || e >= size)
         return;
     float largest = -INFINITY, total = 0.0f, sums[8] = {};
 #pragma unroll 4

@@ -1,6 +1,6 @@
 /*
  * Declares tiles of attention in shared memory. They have rows of Q, K or V, 16-bit elements, in
- * panels of 64 columns. A panel has all rows, of 128 bytes each. The unit of 16 bytes at column 8 c
+ * strips of 64 columns. A strip has all rows, of 128 bytes each. The unit of 16 bytes at column 8 c
  * of row r lies at place c ^ r % 8 of its row, so that ldmatrix has no bank conflicts. This is the
  * 128-byte swizzle of wgmma.
  */
@@ -19,7 +19,7 @@
  * head of K and V, and the keys that some of them see. Row r is query r % queries of head
  * first_head + r / queries. */
 struct tgi_attend_place {
-    int batch, first_head, kv_head, part;
+    int batch, first_head, kv_head, split;
     int first, row_count;         /* the block's first row, and the rows of its heads */
     int queries, keys;            /* numbers of the batch entry */
     int query_entry, first_query; /* entry of Q, and the row there of query 0 */
@@ -164,14 +164,14 @@ tgi_attend_copy_run(const tgi_attend_args &p, const tgi_attend_place &place, con
     }
 }
 
-/* The feed copies tiles of K and V in pieces between products, if rows lie a row stride apart and
+/* The copier copies tiles of K and V in pieces between products, if rows lie a row stride apart and
  * consist of whole units of 16 bytes. A thread has the same unit of every PASS-th row. Units behind
  * the rows' ends keep their contents. */
-template <class Products> struct tgi_attend_feed {
+template <class Products> struct tgi_attend_copier {
     enum { UNITS = Products::head / 8, PASS = Products::copiers / UNITS };
-    enum { PIECES = Products::keys / PASS, PARTS = Products::head / 16 * Products::keys / 16 };
-    enum { EVERY = PARTS / PIECES };
-    static_assert(EVERY > 0, "a piece beside each part of a product, or fewer");
+    enum { PIECES = Products::keys / PASS, FRAGMENTS = Products::head / 16 * Products::keys / 16 };
+    enum { EVERY = FRAGMENTS / PIECES };
+    static_assert(EVERY > 0, "a piece beside each fragment of a product, or fewer");
     const uint16_t *first[2]; /* the thread's unit of key 0 of K and V, or NULL */
     int is_fit[2];            /* 1: K and V can be copied in pieces */
     const uint16_t *source;
@@ -179,8 +179,8 @@ template <class Products> struct tgi_attend_feed {
     uint32_t tile, target;
     int is_on, has_unit; /* 1: the tile is copied in pieces; 1: this thread has some */
 
-    __device__ __forceinline__ tgi_attend_feed(const tgi_attend_args &p,
-                                               const tgi_attend_place &place)
+    __device__ __forceinline__ tgi_attend_copier(const tgi_attend_args &p,
+                                                 const tgi_attend_place &place)
     {
         const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
         const int row = thread / UNITS, unit = thread % UNITS;
@@ -218,11 +218,11 @@ template <class Products> struct tgi_attend_feed {
         target = tgi_attend_find_unit<Products::keys>(to, thread / UNITS, thread % UNITS);
     }
 
-    /* Copies a piece, or none, beside part `part` of PARTS. */
-    __device__ __forceinline__ void copy_beside(int part)
+    /* Copies a piece, or none, beside fragment `fragment` of FRAGMENTS. */
+    __device__ __forceinline__ void copy_beside(int fragment)
     {
-        const int i = part / EVERY;
-        if (Products::is_split || part % EVERY > 0 || i >= PIECES)
+        const int i = fragment / EVERY;
+        if (Products::is_split || fragment % EVERY > 0 || i >= PIECES)
             return;
         const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
         const uint32_t at = PASS % 8 == 0 ? target + i * PASS * 128
@@ -273,11 +273,11 @@ template <class Products, int Tiles> struct tgi_attend_tiles {
     const tgi_attend_place &place;
     const uint32_t tiles;
     uint32_t filled, tile; /* the place that is filled next, and the one that is read */
-    tgi_attend_feed<Products> feed;
+    tgi_attend_copier<Products> copier;
 
     __device__ __forceinline__ tgi_attend_tiles(const tgi_attend_args &args,
                                                 const tgi_attend_place &at, uint32_t first)
-        : p(args), place(at), tiles(first), filled(first), tile(first), feed(args, at)
+        : p(args), place(at), tiles(first), filled(first), tile(first), copier(args, at)
     {
     }
 
@@ -307,9 +307,9 @@ template <class Products, int Tiles> struct tgi_attend_tiles {
     __device__ __forceinline__ void start(int i)
     {
         const int copied = i + Tiles - 1;
-        feed.start(p, place, copied % 2, place.begin + copied / 2 * KEYS, filled, i > 0);
+        copier.start(p, place, copied % 2, place.begin + copied / 2 * KEYS, filled, i > 0);
         Products::template wait_copies<Tiles - 2>();
-        if (!feed.is_on)
+        if (!copier.is_on)
             copy(copied);
         advance(filled);
     }

@@ -63,7 +63,7 @@ template <int HEAD> struct state {
 
 /* Sums of 16 queries and 64 keys. A matrix of K has keys as rows, as mma.sync wants columns. */
 template <int HEAD, tg_type Type>
-static __device__ void score(uint16_t (*k)[HEAD], const uint32_t (&q_part)[HEAD / 16][4],
+static __device__ void score(uint16_t (*k)[HEAD], const uint32_t (&q_fragment)[HEAD / 16][4],
                              float (&scores)[KEYS / 8][4])
 {
     int lane = threadIdx.x % 32;
@@ -71,11 +71,11 @@ static __device__ void score(uint16_t (*k)[HEAD], const uint32_t (&q_part)[HEAD 
     for (int e = 0; e < HEAD / 16; e++) {
 #pragma unroll
         for (int j = 0; j < KEYS / 16; j++) {
-            uint32_t part[4];
+            uint32_t words[4];
             tgi_read_matrices(
-                part, find<HEAD>(k, 16 * j + lane % 8 + lane / 16 * 8, 16 * e + lane / 8 % 2 * 8));
-            tgi_multiply_16x8x16<Type>(scores[2 * j], q_part[e], part[0], part[1]);
-            tgi_multiply_16x8x16<Type>(scores[2 * j + 1], q_part[e], part[2], part[3]);
+                words, find<HEAD>(k, 16 * j + lane % 8 + lane / 16 * 8, 16 * e + lane / 8 % 2 * 8));
+            tgi_multiply_16x8x16<Type>(scores[2 * j], q_fragment[e], words[0], words[1]);
+            tgi_multiply_16x8x16<Type>(scores[2 * j + 1], q_fragment[e], words[2], words[3]);
         }
     }
 }
@@ -127,18 +127,18 @@ static __device__ void add(uint16_t (*v)[HEAD], const float (&weights)[KEYS / 8]
     int lane = threadIdx.x % 32;
 #pragma unroll
     for (int j = 0; j < KEYS / 16; j++) {
-        const uint32_t w_part[4] = {
+        const uint32_t w_fragment[4] = {
             tgi_encode_pair(Type, weights[2 * j][0], weights[2 * j][1]),
             tgi_encode_pair(Type, weights[2 * j][2], weights[2 * j][3]),
             tgi_encode_pair(Type, weights[2 * j + 1][0], weights[2 * j + 1][1]),
             tgi_encode_pair(Type, weights[2 * j + 1][2], weights[2 * j + 1][3])};
 #pragma unroll
         for (int e = 0; e < HEAD / 16; e++) {
-            uint32_t part[4];
-            tgi_read_matrices_transposed(part,
+            uint32_t words[4];
+            tgi_read_matrices_transposed(words,
                                          find<HEAD>(v, 16 * j + lane % 16, 16 * e + lane / 16 * 8));
-            tgi_multiply_16x8x16<Type>(so_far.sums[2 * e], w_part, part[0], part[1]);
-            tgi_multiply_16x8x16<Type>(so_far.sums[2 * e + 1], w_part, part[2], part[3]);
+            tgi_multiply_16x8x16<Type>(so_far.sums[2 * e], w_fragment, words[0], words[1]);
+            tgi_multiply_16x8x16<Type>(so_far.sums[2 * e + 1], w_fragment, words[2], words[3]);
         }
     }
 }
@@ -175,7 +175,7 @@ static __device__ void attend(const tgi_attention_rung_args &p)
     int kv_place = head / p.heads_per_kv_head * p.n * p.head_size;
     int end = row_0 + T < p.m ? row_0 + T : p.m; /* the block's queries end here */
     int key_end = end + p.shift < p.n ? end + p.shift : p.n;
-    uint32_t q_part[HEAD / 16][4];
+    uint32_t q_fragment[HEAD / 16][4];
     state<HEAD> so_far = {{-FLT_MAX, -FLT_MAX}, {0.0f, 0.0f}, {{0.0f}}};
 
     load<HEAD>(tile.q, (const uint16_t *)p.q + place, row_0, p.m, p.head_size);
@@ -187,9 +187,9 @@ static __device__ void attend(const tgi_attention_rung_args &p)
         tgi_copy_async_wait<0>();
         __syncthreads(); /* a thread must not read what another's copy has yet to bring */
         for (int e = 0; e < HEAD / 16 && key_0 == 0; e++)
-            tgi_read_matrices(q_part[e],
+            tgi_read_matrices(q_fragment[e],
                               find<HEAD>(tile.q, warp_row + lane % 16, 16 * e + lane / 16 * 8));
-        score<HEAD, Type>(tile.k, q_part, scores);
+        score<HEAD, Type>(tile.k, q_fragment, scores);
         hide(p, row, key_0, scores);
         weigh<HEAD>(scores, so_far);
         add<HEAD, Type>(tile.v, scores, so_far);

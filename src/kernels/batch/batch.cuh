@@ -128,7 +128,7 @@ static __device__ __forceinline__ void tgi_copy_lines(char *stage, uintptr_t ori
 }
 
 /* Issues the copy of an operand's entries from `first` on to `stage`. In each entry the rows from
- * `row` on are copied, `missing` fewer than a part has. A part has one entry. */
+ * `row` on are copied, `missing` fewer than a portion has. A portion has one entry. */
 static __device__ __forceinline__ void tgi_copy_entries(char *stage, const void *data,
                                                         const tgi_entry_copy &copy, int first,
                                                         int entries, int row, int missing)
@@ -170,8 +170,8 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
 {
     const tgi_gemm_args &gemm = args.gemm;
     const tgi_problem &p = gemm.problem;
-    const int part_rows = args.part_tile_rows * Body::tile_rows;
-    const tgi_entry_schedule schedule = {args.parts, args.group_entries, part_rows};
+    const int portion_rows = args.portion_tile_rows * Body::tile_rows;
+    const tgi_entry_schedule schedule = {args.portions, args.group_entries, portion_rows};
     const int64_t begin = blockIdx.x, end = args.group_count, step = gridDim.x;
     const int has_two = Body::can_have_two_stages && args.stage_count > 1;
     int stage = 0;
@@ -182,14 +182,14 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
         if (wanted < end) {
             const tgi_entry_place first = schedule.find(static_cast<int>(wanted));
             const int count = min(static_cast<int>(p.batch_count) - first.batch, schedule.entries);
-            const int rows = min(static_cast<int>(p.m) - first.row, part_rows);
+            const int rows = min(static_cast<int>(p.m) - first.row, portion_rows);
             char *place = shared + (stage ^ has_two) * args.stage_bytes;
             /* One copy of the code serves both operands. */
 #pragma unroll 1
             for (int is_b = 0; is_b < 2; is_b++)
                 tgi_copy_entries(place + is_b * args.b_place, is_b ? gemm.b : gemm.a,
                                  is_b ? args.b : args.a, first.batch, count, is_b ? 0 : first.row,
-                                 args.parts.value > 1 && !is_b ? part_rows - rows : 0);
+                                 args.portions.value > 1 && !is_b ? portion_rows - rows : 0);
         }
         tgi_copy_async_commit();
         if (args.starts_next)
@@ -208,7 +208,7 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
             place + args.b_place +
                 tgi_find_unit_offset(tgi_find_entry(gemm.b, args.b, first.batch, 0)),
             first.row,
-            min(static_cast<int>(p.m) - first.row, part_rows),
+            min(static_cast<int>(p.m) - first.row, portion_rows),
             d,
             args.d_place + tgi_find_unit_offset(reinterpret_cast<uintptr_t>(d))};
         if (has_two)

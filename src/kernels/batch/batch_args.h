@@ -34,7 +34,7 @@ typedef struct tgi_entry_copy {
     int32_t k_bytes;      /* from k to k + 1, in shared memory */
     int32_t is_joined;    /* 1: all entries of a group are copied as one line */
     int64_t row_bytes;    /* from a row of A, or column of B, to the next, in memory */
-    int32_t cut_bytes;    /* by which a line is shorter for each row that a part lacks */
+    int32_t cut_bytes;    /* by which a line is shorter for each row that a portion lacks */
     int32_t cut_lines;    /* lines that an entry lacks for each such row */
     tgi_divisor lines;    /* lines of an entry */
     tgi_divisor units;    /* units that hold a line, wherever it begins */
@@ -50,11 +50,11 @@ typedef struct tgi_entry_copy {
 typedef struct tgi_batch_args {
     tgi_gemm_args gemm;
     tgi_entry_copy a, b;
-    /* The numbers of tiles of a part, and of tiles side by side. A part is an entry's D, or some of
-     * its tile rows. */
-    tgi_divisor part_tiles, tile_cols;
-    tgi_divisor parts; /* units of an entry */
-    int32_t part_tile_rows;
+    /* The numbers of tiles of a portion, and of tiles side by side. A portion is an entry's D, or
+     * some of its tile rows. */
+    tgi_divisor portion_tiles, tile_cols;
+    tgi_divisor portions; /* units of an entry */
+    int32_t portion_tile_rows;
     int32_t group_entries, stage_count; /* entries of a stage, and the stages of a block */
     int32_t b_place, stage_bytes;       /* bytes from a stage to its B, and to the next stage */
     int32_t d_place;                    /* byte offset where a group's D is staged; 0: it is not */

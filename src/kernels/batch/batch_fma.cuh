@@ -194,15 +194,15 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
         const tgi_problem &p = gemm.problem;
         const int k_count = static_cast<int>(p.k);
         const int has_vectors = gemm.d_vector_elems > 1 && p.n % width == 0;
-        const int tiles = group.count * args.part_tiles.value;
+        const int tiles = group.count * args.portion_tiles.value;
 #pragma unroll 1
         for (int tile = threadIdx.x; tile < tiles; tile += blockDim.x) {
-            const int entry = tgi_divide(tile, args.part_tiles);
-            const int in_entry = tile - entry * args.part_tiles.value;
+            const int entry = tgi_divide(tile, args.portion_tiles);
+            const int in_entry = tile - entry * args.portion_tiles.value;
             const int row = tgi_divide(in_entry, args.tile_cols);
             const int col = in_entry - row * args.tile_cols.value;
             const lines<Rows> a_lines(args.a, group.a + entry * args.a.entry_pitch, row,
-                                      args.part_tile_rows, group.rows);
+                                      args.portion_tile_rows, group.rows);
             const lines<Cols> b_lines(args.b, group.b + entry * args.b.entry_pitch, col,
                                       args.tile_cols.value, static_cast<int>(p.n));
             T sums[Rows][Cols] = {};

@@ -31,7 +31,7 @@ template <int IsB> struct tgi_entry_words {
     tgi_entry_access access;
     int k_bytes;
     int at[2]; /* offset of this lane's line g and g + 8 at k = 2 c, or of its row of a matrix */
-    uint32_t part[4];
+    uint32_t value[4];
 
     /* Returns 1 if word or matrix i is of the second 8 lines, or of the second 8 of k. */
     static __device__ __forceinline__ constexpr int is_second_line(int i)
@@ -74,14 +74,14 @@ template <int IsB> struct tgi_entry_words {
     template <tgi_entry_access How> __device__ __forceinline__ void read(const char *from)
     {
         if constexpr (How == TGI_ENTRY_ALONG) {
-            tgi_read_matrices(part, tgi_shared_address(from + at[0]));
+            tgi_read_matrices(value, tgi_shared_address(from + at[0]));
         } else if constexpr (How == TGI_ENTRY_ACROSS) {
-            tgi_read_matrices_transposed(part, tgi_shared_address(from + at[0]));
+            tgi_read_matrices_transposed(value, tgi_shared_address(from + at[0]));
         } else if constexpr (How == TGI_ENTRY_WORDS) {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                part[i] = *reinterpret_cast<const uint32_t *>(from + at[is_second_line(i)] +
-                                                              is_second_k(i) * 16);
+                value[i] = *reinterpret_cast<const uint32_t *>(from + at[is_second_line(i)] +
+                                                               is_second_k(i) * 16);
         } else {
             const int offset[4] = {0, k_bytes, 8 * k_bytes, 9 * k_bytes};
             read_elements(from, offset);
@@ -97,7 +97,7 @@ template <int IsB> struct tgi_entry_words {
             const int first = is_second_k(i) * 2;
             const uint32_t low = *reinterpret_cast<const uint16_t *>(line + offset[first]);
             const uint32_t high = *reinterpret_cast<const uint16_t *>(line + offset[first + 1]);
-            part[i] = low | high << 16;
+            value[i] = low | high << 16;
         }
     }
 
@@ -122,7 +122,7 @@ template <int IsB> struct tgi_entry_words {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int left = k_left - own - is_second_k(i) * 8;
-            part[i] = left > 1 ? part[i] : left > 0 ? part[i] & 0xffffu : 0;
+            value[i] = left > 1 ? value[i] : left > 0 ? value[i] & 0xffffu : 0;
         }
     }
 };
@@ -134,7 +134,7 @@ template <int> struct tgi_entry_doubles {
     tgi_entry_access access;
     int k_bytes;
     int at[2]; /* offset of this lane's line g and g + 8 at k = c */
-    double part[2];
+    double value[2];
 
     static __device__ __forceinline__ tgi_lane_lines find_lines(const tgi_entry_copy &copy,
                                                                 int limit)
@@ -154,7 +154,7 @@ template <int> struct tgi_entry_doubles {
     {
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            part[i] = *reinterpret_cast<const double *>(from + at[i]);
+            value[i] = *reinterpret_cast<const double *>(from + at[i]);
     }
 
     __device__ __forceinline__ void read_last(const char *from, int k_left)
@@ -163,7 +163,7 @@ template <int> struct tgi_entry_doubles {
         read<TGI_ENTRY_ELEMENTS>(from - over * k_bytes);
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            part[i] = over > 0 ? 0.0 : part[i];
+            value[i] = over > 0 ? 0.0 : value[i];
     }
 };
 
@@ -173,15 +173,15 @@ template <tg_type Type> struct tgi_batch_mma {
     static constexpr int can_have_two_stages = is_wide;
     template <int IsWide, class> struct types {
         typedef float sum;
-        template <int IsB> using part = tgi_entry_words<IsB>;
+        template <int IsB> using lane_of = tgi_entry_words<IsB>;
     };
     template <class Any> struct types<1, Any> {
         typedef double sum;
-        template <int IsB> using part = tgi_entry_doubles<IsB>;
+        template <int IsB> using lane_of = tgi_entry_doubles<IsB>;
     };
     typedef typename types<is_wide, void>::sum sum_type;
-    typedef typename types<is_wide, void>::template part<0> a_part;
-    typedef typename types<is_wide, void>::template part<1> b_part;
+    typedef typename types<is_wide, void>::template lane_of<0> a_lane;
+    typedef typename types<is_wide, void>::template lane_of<1> b_lane;
 
     static __device__ __forceinline__ int count_d_bytes(const tgi_problem &problem)
     {
@@ -189,22 +189,22 @@ template <tg_type Type> struct tgi_batch_mma {
     }
 
     /* Adds the products of a step to the sums of both halves of the columns. */
-    static __device__ __forceinline__ void add(const a_part &a, const b_part &b,
+    static __device__ __forceinline__ void add(const a_lane &a, const b_lane &b,
                                                sum_type (&sums)[2][4])
     {
 #pragma unroll
         for (int half = 0; half < 2; half++)
             if constexpr (is_wide)
-                tgi_multiply_fp64_16x8x4(sums[half], a.part, b.part[half]);
+                tgi_multiply_fp64_16x8x4(sums[half], a.value, b.value[half]);
             else
-                tgi_multiply_16x8x16<Type>(sums[half], a.part, b.part[2 * half],
-                                           b.part[2 * half + 1]);
+                tgi_multiply_16x8x16<Type>(sums[half], a.value, b.value[2 * half],
+                                           b.value[2 * half + 1]);
     }
 
     /* Adds the products of all whole steps. */
     template <tgi_entry_access A_access, tgi_entry_access B_access>
-    static __device__ __forceinline__ void add_steps(const char *shared, int steps, a_part &a,
-                                                     b_part &b, sum_type (&sums)[2][4])
+    static __device__ __forceinline__ void add_steps(const char *shared, int steps, a_lane &a,
+                                                     b_lane &b, sum_type (&sums)[2][4])
     {
         const char *a_from = shared, *b_from = shared;
 #pragma unroll 2
@@ -212,16 +212,16 @@ template <tg_type Type> struct tgi_batch_mma {
             a.template read<A_access>(a_from);
             b.template read<B_access>(b_from);
             add(a, b, sums);
-            a_from += a_part::step * a.k_bytes;
-            b_from += a_part::step * b.k_bytes;
+            a_from += a_lane::step * a.k_bytes;
+            b_from += a_lane::step * b.k_bytes;
         }
     }
 
     /* Adds the products of all k. */
-    static __device__ __forceinline__ void add_all(const char *shared, int k_count, a_part &a,
-                                                   b_part &b, sum_type (&sums)[2][4])
+    static __device__ __forceinline__ void add_all(const char *shared, int k_count, a_lane &a,
+                                                   b_lane &b, sum_type (&sums)[2][4])
     {
-        const int steps = k_count / a_part::step, k_left = k_count % a_part::step;
+        const int steps = k_count / a_lane::step, k_left = k_count % a_lane::step;
         if constexpr (is_wide)
             add_steps<TGI_ENTRY_ELEMENTS, TGI_ENTRY_ELEMENTS>(shared, steps, a, b, sums);
         else
@@ -333,23 +333,23 @@ template <tg_type Type> struct tgi_batch_mma {
         const tgi_problem &p = gemm.problem;
         const int lane = threadIdx.x % 32, k_count = static_cast<int>(p.k);
         const int cols = static_cast<int>(p.n);
-        const int tiles = group.count * args.part_tiles.value;
+        const int tiles = group.count * args.portion_tiles.value;
         const int is_staged = args.d_place > 0;
         const int is_staged_by_rows = !is_wide && is_staged && p.d.col == 1 &&
                                       (p.d_type == TG_TYPE_BF16 || p.d_type == TG_TYPE_FP16);
-        const tgi_lane_lines a_lines = a_part::find_lines(args.a, group.rows - 1);
-        const tgi_lane_lines b_lines = b_part::find_lines(args.b, cols - 1);
+        const tgi_lane_lines a_lines = a_lane::find_lines(args.a, group.rows - 1);
+        const tgi_lane_lines b_lines = b_lane::find_lines(args.b, cols - 1);
 #pragma unroll 1
         for (int tile = threadIdx.x / 32; tile < tiles; tile += blockDim.x / 32) {
-            const int entry = tgi_divide(tile, args.part_tiles);
-            const int in_part = tile - entry * args.part_tiles.value;
-            const int tile_row = tgi_divide(in_part, args.tile_cols);
+            const int entry = tgi_divide(tile, args.portion_tiles);
+            const int in_portion = tile - entry * args.portion_tiles.value;
+            const int tile_row = tgi_divide(in_portion, args.tile_cols);
             const int first_row = tile_row * 16; /* in the group */
-            const int first_col = (in_part - tile_row * args.tile_cols.value) * 16;
+            const int first_col = (in_portion - tile_row * args.tile_cols.value) * 16;
             if (first_row >= group.rows)
                 break;
-            a_part a(args.a, a_lines, group.a + entry * args.a.entry_pitch, first_row);
-            b_part b(args.b, b_lines, group.b + entry * args.b.entry_pitch, first_col);
+            a_lane a(args.a, a_lines, group.a + entry * args.a.entry_pitch, first_row);
+            b_lane b(args.b, b_lines, group.b + entry * args.b.entry_pitch, first_col);
             sum_type halves[2][4] = {};
             add_all(shared, k_count, a, b, halves);
             sum_type sums[2][4];

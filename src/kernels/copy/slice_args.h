@@ -55,7 +55,7 @@ typedef struct tgi_slice_args {
 
 /* The ranges of an FP32 operand's slices, by blocks of lines and segments of k. If family wgmma
  * slices rows of A in registers, the kernel finds their ranges, which have a segment for each
- * split-K part. */
+ * split. */
 typedef struct tgi_slice_ranges {
     tgi_range *ranges;
     const float *line_scale; /* NULL: there are no scales */

@@ -34,7 +34,7 @@ struct tgi_tma_boxes {
 };
 
 /* Returns the blocks that share B's lines. Their tiles lie one below the other and have the same
- * split-K part. */
+ * split. */
 template <int ClusterRows>
 static __device__ __forceinline__ tgi_tma_sharers tgi_find_sharers(int rank)
 {

@@ -186,11 +186,11 @@ struct tgi_dmma {
                 }
     }
 
-    /* The first k of the tile's part, and how many k it has. */
+    /* The first k of the tile's split, and how many k it has. */
     static __device__ __forceinline__ int64_t find_first(const tgi_gemm_args &args,
                                                          const tgi_block_tile &tile)
     {
-        return tgi_find_first_k(args, tile.k_part);
+        return tgi_find_first_k(args, tile.split);
     }
 
     static __device__ __forceinline__ int64_t count_k(const tgi_gemm_args &args,
@@ -309,8 +309,8 @@ struct tgi_dmma {
         tgi_copy_async_wait<Stages - 2>();
         /* Without this barrier a warp would read what others have yet to copy. */
         __syncthreads();
-        fragment parts[2]; /* one in use, one being read */
-        parts[0].read(stages[0], lane, 0);
+        fragment pair[2]; /* one in use, one being read */
+        pair[0].read(stages[0], lane, 0);
         int read = 0, write = Stages - 1;
 #pragma unroll 1
         for (int i = 0; i < stage_count; i++) {
@@ -326,15 +326,14 @@ struct tgi_dmma {
                      * yet to copy, and refill this stage while others still read it. */
                     __syncthreads();
                 }
-                parts[(j + 1) % 2].read(stages[j == steps - 1 ? next : read], lane,
-                                        (j + 1) % steps);
+                pair[(j + 1) % 2].read(stages[j == steps - 1 ? next : read], lane, (j + 1) % steps);
 #pragma unroll
                 for (int w = 0; w < wide_count; w++) {
                     const int slot = j * wide_count + w;
                     if (j < steps - 1)
                         left.copy_whole(args, stages[write], slot * access_count / slot_count,
                                         (slot + 1) * access_count / slot_count);
-                    add(parts[j % 2].wide[w], parts[j % 2].narrow, sums[w]);
+                    add(pair[j % 2].wide[w], pair[j % 2].narrow, sums[w]);
                 }
             }
             write = read;
@@ -370,7 +369,7 @@ static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &gi
         /* Without this barrier elements would be stored before the other warps have put theirs. */
         __syncthreads();
         const double *sums = static_cast<const double *>(shared);
-        if (args.k_part_count != 1 || args.is_plain) {
+        if (args.split_count != 1 || args.is_plain) {
             tgi_gemm_args plain = args;
             plain.is_plain = 1;
             tgi_store_tile<double, Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), 1, Threads>(plain, tile,

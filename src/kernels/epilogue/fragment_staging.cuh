@@ -138,9 +138,9 @@ static __device__ __forceinline__ void tgi_take_fp32(uint32_t box, float (&sum)[
     }
 }
 
-static __device__ __forceinline__ uint32_t tgi_find_sum(uint32_t part, int row, int col)
+static __device__ __forceinline__ uint32_t tgi_find_sum(uint32_t staged, int row, int col)
 {
-    return tgi_find_unit(part + col / 32 * TGI_BOX_BYTES, row, col % 32 / 4) + col % 4 * 4;
+    return tgi_find_unit(staged + col / 32 * TGI_BOX_BYTES, row, col % 32 / 4) + col % 4 * 4;
 }
 
 #endif

@@ -36,8 +36,9 @@ struct tgi_no_repair {
 
 /* Stores staged FP32 sums of `cols` columns by threads, to a D of any type, strides and
  * alignment. */
-static __device__ __forceinline__ void
-tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int cols, uint32_t part)
+static __device__ __forceinline__ void tgi_store_elements(const tgi_gemm_args &gemm, int row,
+                                                          int col, int batch, int cols,
+                                                          uint32_t staged)
 {
     const tgi_store_target target = tgi_find_target(gemm, row, col, batch, cols);
     const int lane = tgi_thread() % 32, warp = tgi_thread() / 32 % 4;
@@ -52,7 +53,7 @@ tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int c
             const int line = warp * 16 + (first + i) / 2, place = lane + i % 2 * 32;
             row_of[i] = is_down ? place : line;
             col_of[i] = is_down ? line : place;
-            value[i] = tgi_read_shared_4(tgi_find_sum(part, row_of[i], col_of[i]));
+            value[i] = tgi_read_shared_4(tgi_find_sum(staged, row_of[i], col_of[i]));
         }
 #pragma unroll
         for (int i = 0; i < 4; i++)
@@ -64,18 +65,17 @@ tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int c
 
 /* Stores staged sums of `cols` columns by threads: as lines of D if d.is_lined is set, else as FP32
  * sums. `before` is the box of the columns before these, or 0. */
-static __device__ __forceinline__ void tgi_store_part(const tgi_gemm_args &gemm,
-                                                      const tgi_fragment_output &d, int row,
-                                                      int col, int batch, int cols, uint32_t before,
-                                                      uint32_t part, int has_after)
+static __device__ __forceinline__ void
+tgi_store_staged(const tgi_gemm_args &gemm, const tgi_fragment_output &d, int row, int col,
+                 int batch, int cols, uint32_t before, uint32_t staged, int has_after)
 {
     const tgi_store_target target = tgi_find_target(gemm, row, col, batch, cols);
     if (!d.is_lined)
-        tgi_store_elements(gemm, row, col, batch, cols, part);
+        tgi_store_elements(gemm, row, col, batch, cols, staged);
     else if (tgi_is_fp8(target.type))
-        tgi_store_lines<1>(tgi_find_lines(target, 0), {before, cols / 16 - 1}, part, has_after);
+        tgi_store_lines<1>(tgi_find_lines(target, 0), {before, cols / 16 - 1}, staged, has_after);
     else
-        tgi_store_lines<2>(tgi_find_lines(target, d.is_transposed), {before, cols / 8 - 1}, part,
+        tgi_store_lines<2>(tgi_find_lines(target, d.is_transposed), {before, cols / 8 - 1}, staged,
                            has_after);
 }
 
@@ -103,18 +103,18 @@ tgi_store_transposed_boxes(const Args &args, const tgi_cluster_tile &tile, uint3
         tgi_tma_store(&args.d_map, box + TGI_BOX_BYTES, tile.row + 32, tile.col, tile.batch);
 }
 
-/* Stores the 64 rows of a warpgroup by TMA, along D's rows. `part` is the warpgroup's shared
+/* Stores the 64 rows of a warpgroup by TMA, along D's rows. `staged` is the warpgroup's shared
  * memory, two boxes, and `barrier` its named barrier. D is FP32 if IsWide is 1, else it has 16
  * bits. */
 template <int IsWide, class Args, class Repair, int Count>
 static __device__ __forceinline__ void
 tgi_store_tile_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)[Count],
-                     uint32_t part, int barrier, const Repair &repair)
+                     uint32_t staged, int barrier, const Repair &repair)
 {
     constexpr int cols = TGI_FRAGMENT_COLS(2 * Count);
 #pragma unroll
     for (int first = 0; first < Count / 4; first += cols / 8, tile.col += cols) {
-        const uint32_t box = part + (IsWide ? 0 : 8 * first / cols % 2 * TGI_BOX_BYTES);
+        const uint32_t box = staged + (IsWide ? 0 : 8 * first / cols % 2 * TGI_BOX_BYTES);
         /* The last store of the previous tile may still read the first box. */
         if (tgi_thread() % 128 == 0 && (IsWide || first == 0))
             tgi_tma_store_wait<0>();
@@ -139,7 +139,7 @@ tgi_store_tile_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)
 template <int Count>
 static __device__ __forceinline__ void
 tgi_store_tile_lines(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
-                     const float (&sum)[Count], uint32_t part)
+                     const float (&sum)[Count], uint32_t staged)
 {
     constexpr int cols = TGI_FRAGMENT_COLS(2 * Count);
     tgi_store_rows lines =
@@ -147,7 +147,7 @@ tgi_store_tile_lines(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
     tgi_store_box before = {0, cols / 8 - 1};
 #pragma unroll 1
     for (int i = 0; lines.bytes > 0 && i < 2 * Count / cols; i++) {
-        const uint32_t box = part + i % 2 * TGI_BOX_BYTES;
+        const uint32_t box = staged + i % 2 * TGI_BOX_BYTES;
         const int has_after = lines.bytes >= 2 * cols + 16;
 #pragma unroll
         for (int j = 0; j < 2 * Count / cols; j++) /* registers take no computed index */
@@ -167,23 +167,23 @@ tgi_store_tile_lines(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
 /* Stages 64 rows of sums of Cols columns, in D's type if D has lines, else as FP32. If MayTranspose
  * is 0, d.is_transposed is not set. */
 template <int MayTranspose, int Cols, int Count>
-static __device__ __forceinline__ void tgi_put_part(const tgi_gemm_args &gemm,
-                                                    const tgi_fragment_output &d,
-                                                    const float (&sum)[Count], uint32_t part)
+static __device__ __forceinline__ void tgi_put_staged(const tgi_gemm_args &gemm,
+                                                      const tgi_fragment_output &d,
+                                                      const float (&sum)[Count], uint32_t staged)
 {
     const tg_type type = tgi_find_d_type(gemm.problem);
     const int is_16bit = d.is_lined && type != TG_TYPE_FP32;
     if (d.is_lined && tgi_is_fp8(type))
-        tgi_put_bytes<Cols>(part, sum, type);
+        tgi_put_bytes<Cols>(staged, sum, type);
     else if (MayTranspose && d.is_transposed) {
         if (is_16bit)
-            tgi_put_transposed_16bit<Cols>(part, sum, type);
+            tgi_put_transposed_16bit<Cols>(staged, sum, type);
         else
-            tgi_put_transposed_fp32<Cols>(part, sum);
+            tgi_put_transposed_fp32<Cols>(staged, sum);
     } else if (is_16bit) {
-        tgi_put_16bit<Cols>(part, sum, 0, type);
+        tgi_put_16bit<Cols>(staged, sum, 0, type);
     } else {
-        tgi_put_fp32<Cols>(part, sum, 0);
+        tgi_put_fp32<Cols>(staged, sum, 0);
     }
 }
 
@@ -214,25 +214,25 @@ static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm,
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
 tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (&sum)[Count],
-                   tgi_store_turn turn, uint32_t parts, int barrier, const Repair &repair)
+                   tgi_store_turn turn, uint32_t boxes, int barrier, const Repair &repair)
 {
     constexpr int IsSliced = Repair::is_on, MayTranspose = !Repair::is_on;
     const int is_transposed = MayTranspose && args.d.is_transposed;
     const int is_leader = tgi_thread() % 128 == 0;
     /* Shared memory has room for two boxes: one is staged while the other is stored. */
     const int has_two = args.d.is_lined && tgi_find_d_type(args.gemm.problem) != TG_TYPE_FP32;
-    const uint32_t other = parts + (~turn.index & 1) * TGI_BOX_BYTES;
-    const uint32_t part = parts + has_two * (turn.index & 1) * TGI_BOX_BYTES;
+    const uint32_t other = boxes + (~turn.index & 1) * TGI_BOX_BYTES;
+    const uint32_t staged = boxes + has_two * (turn.index & 1) * TGI_BOX_BYTES;
     if (is_leader && has_two && turn.index > 0)
         tgi_tma_store_wait<1>();
     else if (is_leader)
         tgi_tma_store_wait<0>();
     /* Without the barrier the box would be overwritten before it has been read. */
     tgi_named_barrier_sync(barrier, 128);
-    tgi_put_part<MayTranspose, 2 * Count>(args.gemm, args.d, sum, part);
-    repair.apply(tile, part);
+    tgi_put_staged<MayTranspose, 2 * Count>(args.gemm, args.d, sum, staged);
+    repair.apply(tile, staged);
     if (IsSliced && !args.gemm.is_sum_alone)
-        tgi_finish_staged<2 * Count>(args.gemm, tile.row, tile.col, tile.batch, part);
+        tgi_finish_staged<2 * Count>(args.gemm, tile.row, tile.col, tile.batch, staged);
     if (args.d.is_tma_stored)
         tgi_fence_async_proxy();
     /* Without the barrier a box would be stored that other warps still write. */
@@ -242,15 +242,15 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (
     const int64_t wide =
         args.gemm.problem.n - 16 / tgi_count_bytes(tgi_find_d_type(args.gemm.problem));
     if (IsSliced && !args.d.is_tma_stored && (!args.d.is_lined || args.d.is_transposed))
-        tgi_store_elements(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, part);
+        tgi_store_elements(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, staged);
     else if (!args.d.is_tma_stored)
-        tgi_store_part(args.gemm, args.d, tile.row, tile.col, tile.batch, 2 * Count,
-                       are_beside && turn.has_before && tile.col <= wide ? other : 0, part,
-                       are_beside && turn.has_after && tile.col + 2 * Count <= wide);
+        tgi_store_staged(args.gemm, args.d, tile.row, tile.col, tile.batch, 2 * Count,
+                         are_beside && turn.has_before && tile.col <= wide ? other : 0, staged,
+                         are_beside && turn.has_after && tile.col + 2 * Count <= wide);
     else if (is_transposed)
-        tgi_store_transposed_boxes(args, tile, part);
+        tgi_store_transposed_boxes(args, tile, staged);
     else
-        tgi_store_boxes<2 * Count>(args, tile, part);
+        tgi_store_boxes<2 * Count>(args, tile, staged);
 }
 
 /* Applies the epilogue to 64 rows of the columns that are stored together, and stores them. C,
@@ -258,11 +258,11 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
 tgi_finish_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
-                    tgi_store_turn turn, uint32_t parts, int barrier, const Repair &repair)
+                    tgi_store_turn turn, uint32_t boxes, int barrier, const Repair &repair)
 {
     if (!Repair::is_on && !args.gemm.is_sum_alone)
         tgi_apply_epilogue(args.gemm, tile, sum);
-    tgi_store_fragment(args, tile, sum, turn, parts, barrier, repair);
+    tgi_store_fragment(args, tile, sum, turn, boxes, barrier, repair);
 }
 
 #endif

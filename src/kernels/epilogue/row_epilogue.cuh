@@ -142,14 +142,14 @@ template <tg_type Type, int Width, int Count, int Step> struct tgi_row_epilogue 
         } else if (activation != TG_ACTIVATION_NONE) {
 #pragma unroll
             for (int i = 0; i < Count * Width; i += group::count) {
-                group part;
+                group some;
 #pragma unroll
                 for (int j = 0; j < group::count; j++)
-                    part.value[j] = all[i + j];
-                part = tgi_call_activations<sum_type, sizeof(elem) == 2>(part, activation);
+                    some.value[j] = all[i + j];
+                some = tgi_call_activations<sum_type, sizeof(elem) == 2>(some, activation);
 #pragma unroll
                 for (int j = 0; j < group::count; j++)
-                    all[i + j] = part.value[j];
+                    all[i + j] = some.value[j];
             }
         }
     }

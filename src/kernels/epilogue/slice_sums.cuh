@@ -78,7 +78,7 @@ static __device__ __forceinline__ float tgi_find_doubt(const Args &args, const t
 
 /* Returns 1 in all lanes if one of the warp's 16 x 64 sums is doubtful and lies in D. */
 static __device__ __forceinline__ int tgi_has_doubtful(const tgi_problem &p, int first_row,
-                                                       int first_col, uint32_t part, float doubt)
+                                                       int first_col, uint32_t staged, float doubt)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     int is_doubtful = 0;
@@ -86,7 +86,7 @@ static __device__ __forceinline__ int tgi_has_doubtful(const tgi_problem &p, int
     for (int i = 0; i < 32; i++) {
         const int row = warp * 16 + i / 2, col = lane + i % 2 * 32;
         is_doubtful |= first_row + row < p.m && first_col + col < p.n &&
-                       !(fabsf(tgi_read_shared_4(tgi_find_sum(part, row, col))) > doubt);
+                       !(fabsf(tgi_read_shared_4(tgi_find_sum(staged, row, col))) > doubt);
     }
     return __any_sync(~0u, is_doubtful);
 }
@@ -96,9 +96,9 @@ static __device__ __forceinline__ int tgi_has_doubtful(const tgi_problem &p, int
  * outside D repeat the last line. a_block is the range of these rows, or a wider one. It is a call
  * with arguments by value, because inline it would take the registers of sums that wait. */
 template <class Args>
-static __device__ __noinline__ void tgi_repair_part(const Args &args, tgi_range a_block,
+static __device__ __noinline__ void tgi_repair_rows(const Args &args, tgi_range a_block,
                                                     int first_row, int first_col, int batch,
-                                                    uint32_t part)
+                                                    uint32_t staged)
 {
     const tgi_problem &p = args.gemm.problem;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
@@ -109,7 +109,7 @@ static __device__ __noinline__ void tgi_repair_part(const Args &args, tgi_range 
     if (doubt == 0.0f)
         return;
     __syncwarp(); /* a lane must not read sums that others have yet to write */
-    if (!tgi_has_doubtful(p, first_row, first_col, part, doubt))
+    if (!tgi_has_doubtful(p, first_row, first_col, staged, doubt))
         return;
     const int k = static_cast<int>(p.k), last_row = static_cast<int>(p.m) - 1;
     const float *a = static_cast<const float *>(args.gemm.a) + tgi_offset(p.a, batch, 0, 0);
@@ -139,7 +139,7 @@ static __device__ __noinline__ void tgi_repair_part(const Args &args, tgi_range 
                 const tgi_range row_range = {__shfl_sync(~0u, a_range.largest, i),
                                              __shfl_sync(~0u, a_range.least, i)};
                 const float own_doubt = tgi_find_doubt(args, row_range, b_range);
-                const uint32_t place = tgi_find_sum(part, row + i, col);
+                const uint32_t place = tgi_find_sum(staged, row + i, col);
                 if (own_doubt > 0.0f && !(fabsf(tgi_read_shared_4(place)) > own_doubt))
                     tgi_write_shared_4(place, sum[i]);
             }

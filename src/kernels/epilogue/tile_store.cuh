@@ -34,9 +34,9 @@ static __device__ __forceinline__ void tgi_add_lanes(T *sums)
 }
 
 /* Stores a tile of Rows x Cols, of which the first col_count columns lie in D, to D or, if k is
- * split, to the workspace. The tile is the sum, in order, of Parts tiles in shared memory, each
+ * split, to the workspace. The tile is the sum, in order, of Tiles tiles in shared memory, each
  * with rows Pitch elements apart and Rows * Pitch elements in all. */
-template <typename T, int Rows, int Cols, int Pitch, int Parts, int Threads>
+template <typename T, int Rows, int Cols, int Pitch, int Tiles, int Threads>
 static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
                                                       const tgi_block_tile &tile, const T *sums,
                                                       int col_count = Cols)
@@ -45,13 +45,12 @@ static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
     const tgi_problem &problem = args.problem;
     const int rows = tgi_clamp_count(problem.m - tile.row, Rows);
     const int cols = tgi_clamp_count(problem.n - tile.col, col_count);
-    const int is_whole = args.k_part_count == 1;
+    const int is_whole = args.split_count == 1;
     const int64_t row_stride = is_whole ? problem.d.row : problem.n;
     const int64_t col_stride = is_whole ? problem.d.col : 1;
-    T *target = is_whole
-                    ? static_cast<T *>(args.d) + tile.batch * problem.d.batch
-                    : static_cast<T *>(args.workspace) +
-                          (tile.batch * args.k_part_count + tile.k_part) * problem.m * problem.n;
+    T *target = is_whole ? static_cast<T *>(args.d) + tile.batch * problem.d.batch
+                         : static_cast<T *>(args.workspace) +
+                               (tile.batch * args.split_count + tile.split) * problem.m * problem.n;
     target += tile.row * row_stride + tile.col * col_stride;
     const int is_direct = !is_whole || args.is_plain;
     constexpr int row_step = Threads > Cols ? Threads / Cols : 1;
@@ -66,8 +65,8 @@ static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
             for (int row = first; row < rows; row += row_step) {
                 T sum = source[0];
 #pragma unroll
-                for (int part = 1; part < Parts; part++)
-                    sum += source[part * Rows * Pitch];
+                for (int from = 1; from < Tiles; from++)
+                    sum += source[from * Rows * Pitch];
                 *element = sum;
                 source += row_step * Pitch;
                 element += row_step * row_stride;
@@ -86,10 +85,10 @@ static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
             for (int i = 0; i < at_once; i++) {
                 sum[i] = T(0);
 #pragma unroll
-                for (int part = 0; part < Parts; part++)
+                for (int from = 0; from < Tiles; from++)
                     if (places.is_inside(i)) {
-                        const T more = source[(part * Rows + i * row_step) * Pitch];
-                        sum[i] = part == 0 ? more : sum[i] + more;
+                        const T more = source[(from * Rows + i * row_step) * Pitch];
+                        sum[i] = from == 0 ? more : sum[i] + more;
                     }
             }
             source += at_once * row_step * Pitch;

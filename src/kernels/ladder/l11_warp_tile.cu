@@ -90,15 +90,15 @@ static __device__ void compute(const tiles<T> &tile, float sum[THREAD_ROWS][THRE
     int row = first_element<T>().x, col = first_element<T>().y;
 #pragma unroll 1 /* two turns at once take more than the 128 registers of two resident blocks */
     for (int p = 0; p < TILE_K; p += 4) {
-        float a_part[THREAD_ROWS][4], b_row[THREAD_COLS];
+        float a_four[THREAD_ROWS][4], b_row[THREAD_COLS];
         for (int i = 0; i < THREAD_ROWS; i++)
-            read4(a_part[i], &tile.a[row + i * (WARP_ROWS / THREAD_ROWS)][p]);
+            read4(a_four[i], &tile.a[row + i * (WARP_ROWS / THREAD_ROWS)][p]);
         for (int q = 0; q < 4; q++) {
             read4(&b_row[0], &tile.b[p + q][col]);
             read4(&b_row[4], &tile.b[p + q][col + WARP_COLS / 2]);
             for (int i = 0; i < THREAD_ROWS; i++) {
                 for (int j = 0; j < THREAD_COLS; j++)
-                    sum[i][j] += a_part[i][q] * b_row[j];
+                    sum[i][j] += a_four[i][q] * b_row[j];
             }
         }
     }

@@ -112,21 +112,23 @@ template <int T> static __device__ void compute(tiles<T> &tile, float sum[2][8][
     int row = first_element<T>().x, col = first_element<T>().y;
     int lane = find_thread<T>() % 32;
     for (int p = 0; p < TILE_K; p += 16) {
-        uint32_t a_part[2][4], b_part[4][4];
+        uint32_t a_fragment[2][4], b_fragment[4][4];
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            tgi_read_matrices(a_part[i], tgi_shared_address(find_a(tile, row + 16 * i + lane % 16,
-                                                                   p + lane / 16 * 8)));
+            tgi_read_matrices(
+                a_fragment[i],
+                tgi_shared_address(find_a(tile, row + 16 * i + lane % 16, p + lane / 16 * 8)));
 #pragma unroll
         for (int j = 0; j < 4; j++)
             tgi_read_matrices_transposed(
-                b_part[j],
+                b_fragment[j],
                 tgi_shared_address(find_b(tile, p + lane % 16, col + 16 * j + lane / 16 * 8)));
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             for (int j = 0; j < 8; j++)
-                tgi_multiply_16x8x16<TG_TYPE_BF16>(sum[i][j], a_part[i], b_part[j / 2][j % 2 * 2],
-                                                   b_part[j / 2][j % 2 * 2 + 1]);
+                tgi_multiply_16x8x16<TG_TYPE_BF16>(sum[i][j], a_fragment[i],
+                                                   b_fragment[j / 2][j % 2 * 2],
+                                                   b_fragment[j / 2][j % 2 * 2 + 1]);
         }
     }
 }

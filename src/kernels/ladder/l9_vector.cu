@@ -73,15 +73,15 @@ static __device__ void compute(const tiles<T> &tile, float sum[THREAD_ROWS][THRE
 {
 #pragma unroll /* all steps at once, so that reads for the next stand among the products */
     for (int p = 0; p < TILE_K; p += 4) {
-        float a_part[THREAD_ROWS][4], b_row[THREAD_COLS];
+        float a_four[THREAD_ROWS][4], b_row[THREAD_COLS];
         for (int i = 0; i < THREAD_ROWS; i++)
-            read4(a_part[i], &tile.a[threadIdx.y + i * (T / THREAD_ROWS)][p]);
+            read4(a_four[i], &tile.a[threadIdx.y + i * (T / THREAD_ROWS)][p]);
         for (int q = 0; q < 4; q++) {
             read4(&b_row[0], &tile.b[p + q][4 * threadIdx.x]);
             read4(&b_row[4], &tile.b[p + q][4 * threadIdx.x + T / 2]);
             for (int i = 0; i < THREAD_ROWS; i++) {
                 for (int j = 0; j < THREAD_COLS; j++)
-                    sum[i][j] += a_part[i][q] * b_row[j];
+                    sum[i][j] += a_four[i][q] * b_row[j];
             }
         }
     }

@@ -22,7 +22,7 @@ struct tgi_mma {
     typedef typename Math::elem elem;
     typedef tgi_mma_operand<elem, Rows, Depth, A_along_k, 1, Threads> operand_a;
     typedef tgi_mma_operand<elem, Cols, Depth, B_along_k, 0, Threads> operand_b;
-    static constexpr int row_parts = Warp_rows / 16, col_parts = Warp_cols / 16;
+    static constexpr int row_fragments = Warp_rows / 16, col_fragments = Warp_cols / 16;
     static constexpr int steps = Depth / operand_a::step_elems;
     /* 1: copies are issued between the products of a stage. In a stage of two steps they would
      * delay its barrier. */
@@ -40,15 +40,15 @@ struct tgi_mma {
 
     /* A warp's fragments of a step. */
     struct fragments {
-        uint32_t a[row_parts][4], b[col_parts][4];
+        uint32_t a[row_fragments][4], b[col_fragments][4];
 
         __device__ __forceinline__ void read(uint32_t a_place, uint32_t b_place, int step)
         {
 #pragma unroll
-            for (int i = 0; i < row_parts; i++)
+            for (int i = 0; i < row_fragments; i++)
                 operand_a::read(a[i], a_place, i, step);
 #pragma unroll
-            for (int j = 0; j < col_parts; j++)
+            for (int j = 0; j < col_fragments; j++)
                 operand_b::read(b[j], b_place, j, step);
         }
 
@@ -56,29 +56,30 @@ struct tgi_mma {
         __device__ __forceinline__ void prepare(void)
         {
 #pragma unroll
-            for (int i = 0; i < row_parts; i++)
+            for (int i = 0; i < row_fragments; i++)
                 Math::prepare(a[i]);
 #pragma unroll
-            for (int j = 0; j < col_parts; j++)
+            for (int j = 0; j < col_fragments; j++)
                 Math::prepare(b[j]);
         }
 
         /* Adds the products. Rows go down one column and up the next, so that the fragment of A at
          * each turn is used twice. */
-        __device__ __forceinline__ void multiply(float (&sums)[row_parts][8 * col_parts]) const
+        __device__ __forceinline__ void
+        multiply(float (&sums)[row_fragments][8 * col_fragments]) const
         {
-            uint32_t own_a[row_parts][Math::words], own_b[col_parts][Math::words];
+            uint32_t own_a[row_fragments][Math::words], own_b[col_fragments][Math::words];
 #pragma unroll
-            for (int i = 0; i < row_parts; i++)
+            for (int i = 0; i < row_fragments; i++)
                 Math::template take<1>(own_a[i], a[i]);
 #pragma unroll
-            for (int j = 0; j < col_parts; j++)
+            for (int j = 0; j < col_fragments; j++)
                 Math::template take<0>(own_b[j], b[j]);
 #pragma unroll
-            for (int j = 0; j < 2 * col_parts; j++)
+            for (int j = 0; j < 2 * col_fragments; j++)
 #pragma unroll
-                for (int turn = 0; turn < row_parts; turn++) {
-                    const int i = j % 2 ? row_parts - 1 - turn : turn;
+                for (int turn = 0; turn < row_fragments; turn++) {
+                    const int i = j % 2 ? row_fragments - 1 - turn : turn;
                     float(&sum)[4] = *reinterpret_cast<float(*)[4]>(&sums[i][4 * j]);
                     Math::multiply(sum, own_a[i], own_b[j / 2], j % 2);
                 }
@@ -142,11 +143,11 @@ struct tgi_mma {
             return static_cast<int>(tgi_count_k(args, find_k(args, schedule.tile(unit))));
         }
 
-        /* Returns the first k of the tile's part. */
+        /* Returns the first k of the tile's split. */
         static __device__ __forceinline__ int64_t find_k(const tgi_gemm_args &args,
                                                          const tgi_block_tile &tile)
         {
-            return tgi_find_first_k(args, static_cast<unsigned>(tile.k_part));
+            return tgi_find_first_k(args, static_cast<unsigned>(tile.split));
         }
 
         /* Return the operands from the unit's k number `k` on. */
@@ -191,7 +192,7 @@ struct tgi_mma {
             operand_b::copy(stage + operand_a::bytes, find_b(all, schedule, unit, k), k_left);
         }
 
-        /* Issues part `index` of `count` of the copies of a whole stage. */
+        /* Issues share `index` of `count` of the copies of a whole stage. */
         __device__ __forceinline__ void issue(uint32_t stage, int index, int count) const
         {
             const int a_count = operand_a::accesses, b_count = operand_b::accesses;
@@ -211,15 +212,16 @@ struct tgi_mma {
     };
 
     /* Adds the sums of a stage to the tile's sums, and begins new ones. */
-    static __device__ __forceinline__ void promote(float (&part)[row_parts][8 * col_parts],
-                                                   float (&sums)[row_parts][8 * col_parts])
+    static __device__ __forceinline__ void
+    promote(float (&short_sums)[row_fragments][8 * col_fragments],
+            float (&sums)[row_fragments][8 * col_fragments])
     {
 #pragma unroll
-        for (int i = 0; i < row_parts; i++)
+        for (int i = 0; i < row_fragments; i++)
 #pragma unroll
-            for (int j = 0; j < 8 * col_parts; j++) {
-                sums[i][j] += part[i][j];
-                part[i][j] = 0.0f;
+            for (int j = 0; j < 8 * col_fragments; j++) {
+                sums[i][j] += short_sums[i][j];
+                short_sums[i][j] = 0.0f;
             }
     }
 
@@ -232,7 +234,7 @@ struct tgi_mma {
         const int warp = static_cast<int>(threadIdx.x) / 32;
         const int row = warp / (Cols / Warp_cols) * Warp_rows;
         const int col = warp % (Cols / Warp_cols) * Warp_cols;
-        float sums[row_parts][8 * col_parts];
+        float sums[row_fragments][8 * col_fragments];
         auto unit = schedule.begin(), before = unit;
 #pragma unroll 1
         for (;; before = unit, unit = schedule.next(unit)) {
@@ -260,17 +262,18 @@ struct tgi_mma {
     /* Forms the sums of the tile of `left`, whose first stages are being copied. */
     template <class Stream>
     static __device__ __forceinline__ void add_tile(Stream &left, int row, int col,
-                                                    float (&sums)[row_parts][8 * col_parts],
+                                                    float (&sums)[row_fragments][8 * col_fragments],
                                                     uint32_t shared)
     {
-        fragments parts[2]; /* one in use, one being read */
-        float stage_sums[row_parts][8 * col_parts];
-        float(&part)[row_parts][8 * col_parts] = Math::is_promoted ? stage_sums : sums;
+        fragments pair[2]; /* one in use, one being read */
+        float stage_sums[row_fragments][8 * col_fragments];
+        float(&short_sums)[row_fragments][8 * col_fragments] =
+            Math::is_promoted ? stage_sums : sums;
 #pragma unroll
-        for (int i = 0; i < row_parts; i++)
+        for (int i = 0; i < row_fragments; i++)
 #pragma unroll
-            for (int j = 0; j < 8 * col_parts; j++)
-                sums[i][j] = part[i][j] = 0.0f;
+            for (int j = 0; j < 8 * col_fragments; j++)
+                sums[i][j] = short_sums[i][j] = 0.0f;
         tgi_copy_async_wait<Stages - 2>();
         /* Without this barrier a warp would read what others have yet to copy, and copy to where
          * others still read the sums of the tile before. */
@@ -279,8 +282,8 @@ struct tgi_mma {
         uint32_t b_place = shared + operand_a::bytes + operand_b::find_fragment(col);
         const uint32_t last_stage = shared + (Stages - 1) * stage_bytes;
         uint32_t write = last_stage;
-        parts[0].read(a_place, b_place, 0);
-        parts[0].prepare();
+        pair[0].read(a_place, b_place, 0);
+        pair[0].prepare();
 #pragma unroll 1
         do {
             left.begin(write, is_issued_later);
@@ -298,14 +301,14 @@ struct tgi_mma {
                     a_place += next;
                     b_place += next;
                 }
-                parts[(j + 1) % 2].read(a_place, b_place, (j + 1) % steps);
+                pair[(j + 1) % 2].read(a_place, b_place, (j + 1) % steps);
                 if (is_issued_later && j < steps - 1)
                     left.issue(write, j, steps - 1);
-                parts[j % 2].multiply(part);
-                parts[(j + 1) % 2].prepare();
+                pair[j % 2].multiply(short_sums);
+                pair[(j + 1) % 2].prepare();
             }
             if (Math::is_promoted)
-                promote(part, sums);
+                promote(short_sums, sums);
         } while (left.k_left > -(Stages - 1) * Depth);
         /* Without this barrier copies of the next tile would overwrite what slower warps still
          * read. */

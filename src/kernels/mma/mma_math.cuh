@@ -5,8 +5,8 @@
  *     elem                     an element as memory holds it; types of 16 bits have a `type` too
  *     words                    32-bit words of a fragment that instructions take
  *     is_promoted              1: the sums of a stage are formed apart and added in FP32
- *     prepare(part)            changes the words of a fragment that was read
- *     take<IsA>(word, part)   makes them from the four that were read
+ *     prepare(read)            changes the words of a fragment that was read
+ *     take<IsA>(word, read)   makes them from the four that were read
  *     multiply(sum, a, b, h)   adds the products of a fragment of A and entries 8 h .. 8 h + 7 of
  *                              one of B
  */
@@ -32,11 +32,11 @@ struct tgi_mma_words {
     }
 
     template <int IsA>
-    static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&part)[4])
+    static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&read)[4])
     {
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            word[i] = part[i];
+            word[i] = read[i];
     }
 };
 
@@ -56,11 +56,11 @@ template <tg_type Type> struct tgi_mma_16_bits : tgi_mma_words {
 struct tgi_mma_tf32 : tgi_mma_words {
     typedef uint32_t elem;
 
-    static __device__ __forceinline__ void prepare(uint32_t (&part)[4])
+    static __device__ __forceinline__ void prepare(uint32_t (&read)[4])
     {
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            part[i] = tgi_round_tf32(part[i]);
+            read[i] = tgi_round_tf32(read[i]);
     }
 
     static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[4],
@@ -90,11 +90,11 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 : tgi_mma_words 
     static constexpr int words = 8;
 
     template <int IsA>
-    static __device__ __forceinline__ void take(uint32_t (&word)[8], const uint32_t (&part)[4])
+    static __device__ __forceinline__ void take(uint32_t (&word)[8], const uint32_t (&read)[4])
     {
 #pragma unroll
         for (int i = 0; i < 8; i++) {
-            const uint32_t pair = i % 2 ? part[i / 2] >> 16 : part[i / 2];
+            const uint32_t pair = i % 2 ? read[i / 2] >> 16 : read[i / 2];
             word[i] = (IsA ? Type : B_type) == TG_TYPE_FP8_E5M2 ? __byte_perm(pair, 0, 0x1404)
                                                                 : tgi_decode_e4m3_pair(pair);
         }
@@ -122,14 +122,14 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_fma : tgi_mma_words {
     static constexpr int words = 32;
 
     template <int IsA>
-    static __device__ __forceinline__ void take(uint32_t (&word)[32], const uint32_t (&part)[4])
+    static __device__ __forceinline__ void take(uint32_t (&word)[32], const uint32_t (&read)[4])
     {
         const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
         for (int i = 0; i < (IsA ? 16 : 32); i++) {
             const int line = i / 8 % 2, k = i % 8;
             const int group = IsA ? lane / 4 : lane % 4 * 2 + line;
-            word[i] = __shfl_sync(~0u, part[IsA ? line + k / 4 * 2 : i / 16 * 2 + k / 4],
+            word[i] = __shfl_sync(~0u, read[IsA ? line + k / 4 * 2 : i / 16 * 2 + k / 4],
                                   group * 4 + k % 4);
         }
     }

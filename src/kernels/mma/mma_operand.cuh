@@ -229,10 +229,10 @@ struct tgi_mma_operand {
     }
 
     /* Returns the offset in a stage at which this lane reads the fragment of entries from `first`
-     * on at k = 0. `first` is a multiple of 16 Parts, where the warp has Parts times 16 entries.
-     * The words of a fragment are entries 0..7 and 8..15 at the first half of the step, then both
-     * at the second half. Those of B are both halves of entries 0..7 first, because the instruction
-     * takes them from neighbouring registers. */
+     * on at k = 0. `first` is a multiple of 16 Fragments, where the warp has Fragments times 16
+     * entries. The words of a fragment are entries 0..7 and 8..15 at the first half of the step,
+     * then both at the second half. Those of B are both halves of entries 0..7 first, because the
+     * instruction takes them from neighbouring registers. */
     static __device__ __forceinline__ int find_fragment(int first)
     {
         const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -248,38 +248,38 @@ struct tgi_mma_operand {
     }
 
     /* Reads the fragment of entries 16 i .. 16 i + 15 of the warp at a step of the stage. */
-    static __device__ __forceinline__ void read(uint32_t (&part)[4], uint32_t fragment, int i,
+    static __device__ __forceinline__ void read(uint32_t (&words)[4], uint32_t fragment, int i,
                                                 int step)
     {
         const uint32_t across = (fragment ^ static_cast<uint32_t>(i * elem_bytes << 4)) +
                                 step * step_elems * line_bytes;
         if (Along_k)
-            tgi_read_matrices(part, (fragment ^ step << 5) + i * 16 * line_bytes);
+            tgi_read_matrices(words, (fragment ^ step << 5) + i * 16 * line_bytes);
         else if (elem_bytes == 2)
-            tgi_read_matrices_transposed(part, across);
+            tgi_read_matrices_transposed(words, across);
         else if (elem_bytes == 4)
-            read_words(part, across);
+            read_words(words, across);
         else
-            read_pairs(part, across);
+            read_pairs(words, across);
     }
 
-    static __device__ __forceinline__ void read_words(uint32_t (&part)[4], uint32_t place)
+    static __device__ __forceinline__ void read_words(uint32_t (&words)[4], uint32_t place)
     {
 #pragma unroll
         for (int n = 0; n < 4; n++) {
             const int eighth = IsA ? n % 2 : n / 2, half = IsA ? n / 2 : n % 2;
-            part[n] = tgi_read_shared_word((place ^ eighth << 5) + half * 4 * line_bytes);
+            words[n] = tgi_read_shared_word((place ^ eighth << 5) + half * 4 * line_bytes);
         }
     }
 
-    static __device__ __forceinline__ void read_pairs(uint32_t (&part)[4], uint32_t place)
+    static __device__ __forceinline__ void read_pairs(uint32_t (&words)[4], uint32_t place)
     {
         uint32_t pair[4];
         tgi_read_matrices_transposed(pair, place);
 #pragma unroll
         for (int n = 0; n < 4; n++) {
             const int eighth = n / 2, half = n % 2;
-            part[n] = __byte_perm(pair[2 * half], pair[2 * half + 1], eighth ? 0x7531 : 0x6420);
+            words[n] = __byte_perm(pair[2 * half], pair[2 * half + 1], eighth ? 0x7531 : 0x6420);
         }
     }
 };

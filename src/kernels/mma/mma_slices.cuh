@@ -56,11 +56,11 @@ struct tgi_mma_slices {
     typedef tgi_mma_operand<uint16_t, Cols, TGI_CHUNK_ELEMS, 1, 0, Threads> operand_b;
     static constexpr int teams_most = TGI_MMA_SLICES_TEAMS(Room);
     typedef tgi_mma_teams<Threads, teams_most> teams;
-    static constexpr int row_parts = Warp_rows / 16, col_parts = Warp_cols / 16;
+    static constexpr int row_fragments = Warp_rows / 16, col_fragments = Warp_cols / 16;
     static constexpr int steps = TGI_CHUNK_ELEMS / operand_a::step_elems;
     static constexpr int a_bytes = Room * operand_a::bytes;
     static constexpr int stage_bytes = a_bytes + Room * operand_b::bytes;
-    typedef float sums_of_warp[row_parts][8 * col_parts];
+    typedef float sums_of_warp[row_fragments][8 * col_fragments];
     /* 1: the products of a chunk, which are formed separately, are added to the sums beside the
      * first reads of the next chunk. This pays if there are few products. */
     static constexpr int is_added_late = Room == 2;
@@ -158,16 +158,16 @@ struct tgi_mma_slices {
     }
 
     /* A warp's fragments of a chunk of one slice. */
-    template <class Operand, int Parts> struct fragments {
-        uint32_t part[steps][Parts][4];
+    template <class Operand, int Count> struct fragments {
+        uint32_t word[steps][Count][4];
 
         __device__ __forceinline__ void read(uint32_t place, int slice)
         {
 #pragma unroll
             for (int step = 0; step < steps; step++)
 #pragma unroll
-                for (int i = 0; i < Parts; i++)
-                    Operand::read(part[step][i], place + slice * Operand::bytes, i, step);
+                for (int i = 0; i < Count; i++)
+                    Operand::read(word[step][i], place + slice * Operand::bytes, i, step);
         }
     };
 
@@ -182,8 +182,8 @@ struct tgi_mma_slices {
     static __device__ __forceinline__ void multiply_chunk(uint32_t a_place, uint32_t b_place,
                                                           sums_of_warp &sums)
     {
-        fragments<operand_a, row_parts> a[2];
-        fragments<operand_b, col_parts> b[2];
+        fragments<operand_a, row_fragments> a[2];
+        fragments<operand_b, col_fragments> b[2];
         int a_turn = 0, b_turn = 0;
         a[0].read(a_place, find_pair<Count>(0).a);
         b[0].read(b_place, find_pair<Count>(0).b);
@@ -198,13 +198,13 @@ struct tgi_mma_slices {
 #pragma unroll
             for (int step = 0; step < steps; step++)
 #pragma unroll
-                for (int j = 0; j < 2 * col_parts; j++)
+                for (int j = 0; j < 2 * col_fragments; j++)
 #pragma unroll
-                    for (int turn = 0; turn < row_parts; turn++) {
-                        const int row = j % 2 ? row_parts - 1 - turn : turn;
+                    for (int turn = 0; turn < row_fragments; turn++) {
+                        const int row = j % 2 ? row_fragments - 1 - turn : turn;
                         float(&sum)[4] = *reinterpret_cast<float(*)[4]>(&sums[row][4 * j]);
-                        const uint32_t(&words)[4] = b[b_turn].part[step][j / 2];
-                        tgi_multiply_16x8x16<Type>(sum, a[a_turn].part[step][row], words[j % 2 * 2],
+                        const uint32_t(&words)[4] = b[b_turn].word[step][j / 2];
+                        tgi_multiply_16x8x16<Type>(sum, a[a_turn].word[step][row], words[j % 2 * 2],
                                                    words[j % 2 * 2 + 1]);
                     }
             a_turn = next.a != own.a ? 1 - a_turn : a_turn;
@@ -212,16 +212,16 @@ struct tgi_mma_slices {
         }
     }
 
-    /* Adds the products of a chunk to `part`. */
+    /* Adds the products of a chunk to `short_sums`. */
     static __device__ __forceinline__ void form_chunk(int first_product, uint32_t a_place,
-                                                      uint32_t b_place, sums_of_warp &part)
+                                                      uint32_t b_place, sums_of_warp &short_sums)
     {
         if (Room == 3 && first_product == 3)
-            multiply_chunk<6>(a_place, b_place, part);
+            multiply_chunk<6>(a_place, b_place, short_sums);
         else if (Room == 3 && first_product == 0)
-            multiply_chunk<9>(a_place, b_place, part);
+            multiply_chunk<9>(a_place, b_place, short_sums);
         else
-            multiply_chunk<3>(a_place, b_place, part);
+            multiply_chunk<3>(a_place, b_place, short_sums);
     }
 
     /* Ends a run of chunks. It adds the sums of earlier runs, which wait in the block's place of
@@ -230,7 +230,7 @@ struct tgi_mma_slices {
                                                    const teams &team, int is_first, int is_last,
                                                    sums_of_warp &sums)
     {
-        constexpr int count = row_parts * 8 * col_parts;
+        constexpr int count = row_fragments * 8 * col_fragments;
         float(&all)[count] = reinterpret_cast<float(&)[count]>(sums);
         float4 *place = tgi_find_sums<count>(args.run_sums, team.find_number());
         if (!is_first)
@@ -246,14 +246,14 @@ struct tgi_mma_slices {
     /* Adds the products of chunk number `chunk`, or none if it is -1, to the sums. */
     static __device__ __forceinline__ void end_chunk(const tgi_mma_slices_args &args,
                                                      const teams &team, int chunk, int chunk_count,
-                                                     sums_of_warp &part, sums_of_warp &sums)
+                                                     sums_of_warp &short_sums, sums_of_warp &sums)
     {
 #pragma unroll
-        for (int i = 0; i < row_parts; i++)
+        for (int i = 0; i < row_fragments; i++)
 #pragma unroll
-            for (int j = 0; j < 8 * col_parts; j++) {
-                sums[i][j] += part[i][j];
-                part[i][j] = 0.0f;
+            for (int j = 0; j < 8 * col_fragments; j++) {
+                sums[i][j] += short_sums[i][j];
+                short_sums[i][j] = 0.0f;
             }
         const int is_last = chunk + 1 == chunk_count;
         if (chunk_count > TGI_RUN_CHUNKS && chunk >= 0 &&
@@ -272,11 +272,11 @@ struct tgi_mma_slices {
         const uint32_t last_stage = shared + (Stages - 1) * stage_bytes;
         uint32_t stage = shared, write = last_stage;
 #pragma unroll
-        for (int i = 0; i < row_parts; i++)
+        for (int i = 0; i < row_fragments; i++)
 #pragma unroll
-            for (int j = 0; j < 8 * col_parts; j++)
+            for (int j = 0; j < 8 * col_fragments; j++)
                 sums[i][j] = 0.0f;
-        sums_of_warp part = {};
+        sums_of_warp short_sums = {};
 #pragma unroll 1
         for (int chunk = 0; chunk < chunk_count; chunk++) {
             tgi_copy_async_wait<Stages - 2>();
@@ -286,14 +286,14 @@ struct tgi_mma_slices {
             left.copy_next(write);
             write = write == last_stage ? shared : write + stage_bytes;
             if (is_added_late)
-                end_chunk(args, team, chunk - 1, chunk_count, part, sums);
-            form_chunk(args.first_product, stage + a_place, stage + b_place, part);
+                end_chunk(args, team, chunk - 1, chunk_count, short_sums, sums);
+            form_chunk(args.first_product, stage + a_place, stage + b_place, short_sums);
             stage = stage == last_stage ? shared : stage + stage_bytes;
             if (!is_added_late)
-                end_chunk(args, team, chunk, chunk_count, part, sums);
+                end_chunk(args, team, chunk, chunk_count, short_sums, sums);
         }
         if (is_added_late)
-            end_chunk(args, team, chunk_count - 1, chunk_count, part, sums);
+            end_chunk(args, team, chunk_count - 1, chunk_count, short_sums, sums);
         /* Without this barrier copies of the next tile would overwrite what slower warps still
          * read. */
         team.wait();
@@ -310,7 +310,7 @@ struct tgi_mma_slices {
         if (first_row >= args.a.line_count || first_col >= args.b.line_count)
             return;
 #pragma unroll
-        for (int i = 0; i < row_parts; i++)
+        for (int i = 0; i < row_fragments; i++)
             tgi_scale_sums(args, tgi_mma_find_place(tile, row + 16 * i, col), sums[i]);
         const int batch = static_cast<int>(tile.batch);
         const tgi_range a_range =
@@ -323,14 +323,14 @@ struct tgi_mma_slices {
         }
         const uint32_t box = shared + tgi_thread() / 128 * (2 * TGI_BOX_BYTES);
 #pragma unroll 1
-        for (int i = 0; i < row_parts; i++) {
+        for (int i = 0; i < row_fragments; i++) {
             const tgi_cluster_tile place = tgi_mma_find_place(tile, row + 16 * i, col);
 #pragma unroll
-            for (int j = 0; j < row_parts; j++) /* registers have no index that is computed */
+            for (int j = 0; j < row_fragments; j++) /* registers have no index that is computed */
                 if (i == j)
                     tgi_mma_put_fp32<0>(box, sums[j]);
-            tgi_repair_part(args, a_range, place.row, place.col, batch, box);
-            tgi_mma_finish<8 * col_parts>(args.gemm, place, 0, box);
+            tgi_repair_rows(args, a_range, place.row, place.col, batch, box);
+            tgi_mma_finish<8 * col_fragments>(args.gemm, place, 0, box);
         }
     }
 
@@ -362,8 +362,8 @@ struct tgi_mma_slices {
             add_tile(args, team, left, row, col, sums, shared);
             if constexpr (teams_most > 1)
                 if (team.count > 1)
-                    team.add(reinterpret_cast<float(&)[row_parts * 8 * col_parts]>(sums), shared,
-                             Stages * stage_bytes);
+                    team.add(reinterpret_cast<float(&)[row_fragments * 8 * col_fragments]>(sums),
+                             shared, Stages * stage_bytes);
         }
         tgi_copy_async_wait<0>();
     }

@@ -39,17 +39,17 @@ static __device__ __forceinline__ tgi_cluster_tile tgi_mma_find_place(const tgi_
 
 /* Returns the part of D, or of the workspace, that the sums go to. */
 static __device__ __forceinline__ tgi_store_target
-tgi_mma_find_target(const tgi_gemm_args &args, const tgi_cluster_tile &place, int k_part, int cols)
+tgi_mma_find_target(const tgi_gemm_args &args, const tgi_cluster_tile &place, int split, int cols)
 {
     tgi_store_target target = tgi_find_target(args, place.row, place.col, place.batch, cols);
-    if (args.k_part_count > 1) {
+    if (args.split_count > 1) {
         const tgi_problem &p = args.problem;
         target.type = TG_TYPE_FP32;
         target.row = p.n;
         target.col = 1;
         target.data =
             static_cast<float *>(args.workspace) +
-            ((static_cast<int64_t>(place.batch) * args.k_part_count + k_part) * p.m + place.row) *
+            ((static_cast<int64_t>(place.batch) * args.split_count + split) * p.m + place.row) *
                 p.n +
             place.col;
     }
@@ -91,12 +91,12 @@ static __device__ __forceinline__ void tgi_mma_get_fp32(uint32_t box, float (&su
  * all types and activations. */
 template <int Count>
 static __device__ __noinline__ void
-tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int k_part, uint32_t box)
+tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int split, uint32_t box)
 {
     constexpr int cols = 2 * Count;
-    const tgi_store_target target = tgi_mma_find_target(args, place, k_part, cols);
+    const tgi_store_target target = tgi_mma_find_target(args, place, split, cols);
     const int is_lined = target.col == 1, is_wide = target.type == TG_TYPE_FP32 || !is_lined;
-    if (args.k_part_count == 1 && !(args.is_sum_alone && is_wide)) {
+    if (args.split_count == 1 && !(args.is_sum_alone && is_wide)) {
         float sum[Count];
         /* Without this barrier lanes would read what others have yet to write. */
         __syncwarp();
@@ -178,18 +178,18 @@ static __device__ __forceinline__ uint32_t tgi_mma_transpose(uint32_t pair)
     return __byte_perm(first, second, lane / 4 % 2 ? 0x7632 : 0x5410);
 }
 
-/* Stages 16 lines of D as numbers of Type. They are rows of a part, or columns 16 part .. 16 part +
- * 15, which lie across the matrices that the warp holds. */
-template <tg_type Type, int Are_cols, int Parts, int Count>
-static __device__ __forceinline__ void tgi_mma_stage(const float (&sums)[Parts][Count], int part,
-                                                     uint32_t box)
+/* Stages 16 lines of D as numbers of Type. They are rows of a fragment, or columns 16 fragment ..
+ * 16 fragment + 15, which lie across the matrices that the warp holds. */
+template <tg_type Type, int Are_cols, int Fragments, int Count>
+static __device__ __forceinline__ void tgi_mma_stage(const float (&sums)[Fragments][Count],
+                                                     int fragment, uint32_t box)
 {
     const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane / 4;
 #pragma unroll
-    for (int i = 0; i < (Are_cols ? 4 * Parts : Count / 2); i++) {
+    for (int i = 0; i < (Are_cols ? 4 * Fragments : Count / 2); i++) {
         const int half = i % 2, unit = i / 2;
-        const float *sum = Are_cols ? &sums[unit / 2][8 * part + 4 * half + unit % 2 * 2]
-                                    : &sums[part][4 * unit + 2 * half];
+        const float *sum = Are_cols ? &sums[unit / 2][8 * fragment + 4 * half + unit % 2 * 2]
+                                    : &sums[fragment][4 * unit + 2 * half];
         uint32_t pair = tgi_encode_pair(Type, sum[0], sum[1]);
         if (Are_cols)
             pair = tgi_mma_transpose(pair);
@@ -201,13 +201,13 @@ static __device__ __forceinline__ void tgi_mma_stage(const float (&sums)[Parts][
 /* Stores sums as numbers of Type, 16 lines at a time, to a D whose rows, or columns if Are_cols,
  * are contiguous. Four warps share two boxes, of which each warp has 16 lines. A warp stages 16
  * lines in one box and the next 16 in the other. */
-template <tg_type Type, int Are_cols, int Parts, int Count>
+template <tg_type Type, int Are_cols, int Fragments, int Count>
 static __device__ __forceinline__ void
 tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
-                     const float (&sums)[Parts][Count], uint32_t boxes)
+                     const float (&sums)[Fragments][Count], uint32_t boxes)
 {
-    constexpr int turns = Are_cols ? Count / 8 : Parts;
-    constexpr int units = Are_cols ? 2 * Parts : Count / 4, line_step = 32 / units;
+    constexpr int turns = Are_cols ? Count / 8 : Fragments;
+    constexpr int units = Are_cols ? 2 * Fragments : Count / 4, line_step = 32 / units;
     const tgi_problem &p = args.problem;
     const int own = tgi_thread() % 32 / units, first_line = tgi_thread() / 32 % 4 * 16 + own;
     const int64_t first_row = tile.row + row + (Are_cols ? 0 : own);
@@ -251,14 +251,14 @@ tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int 
 
 /* Stores sums as FP32, from the warp's first one on. Pairs of neighbours can be stored at once, so
  * that four lanes store 32 consecutive bytes. */
-template <int Parts, int Count>
+template <int Fragments, int Count>
 static __device__ __forceinline__ void tgi_mma_store_pairs(const tgi_store_target &target,
-                                                           const float (&sums)[Parts][Count])
+                                                           const float (&sums)[Fragments][Count])
 {
     const int lane = tgi_thread() % 32, first_row = lane / 4, first_col = lane % 4 * 2;
     float *data = static_cast<float *>(target.data) + first_row * target.row + first_col;
 #pragma unroll
-    for (int i = 0; i < 2 * Parts; i++)
+    for (int i = 0; i < 2 * Fragments; i++)
 #pragma unroll
         for (int t = 0; t < Count / 4; t++)
             if (first_row + 8 * i < target.rows && first_col + 8 * t < target.cols) {
@@ -274,13 +274,13 @@ static __device__ __forceinline__ int tgi_mma_has_pairs(const tgi_store_target &
            target.cols % 2 == 0 && reinterpret_cast<uintptr_t>(target.data) % 8 == 0;
 }
 
-/* Stores Parts times 16 rows of sums, of which sum 4 t + 2 h + j of part i is of row 16 i + lane /
- * 4 + 8 h and of column 8 t + 2 (lane % 4) + j from (row, col) of the tile on. The block has
+/* Stores Fragments times 16 rows of sums, of which sum 4 t + 2 h + j of fragment i is of row 16 i +
+ * lane / 4 + 8 h and of column 8 t + 2 (lane % 4) + j from (row, col) of the tile on. The block has
  * TGI_MMA_STORE_BYTES of `shared` memory for it. */
-template <class Math, int IsMixed, int Parts, int Count>
+template <class Math, int IsMixed, int Fragments, int Count>
 static __device__ __forceinline__ void
 tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
-              const float (&sums)[Parts][Count], uint32_t shared)
+              const float (&sums)[Fragments][Count], uint32_t shared)
 {
     const uint32_t box = shared + tgi_thread() / 128 * (2 * TGI_BOX_BYTES);
     if constexpr (!IsMixed) {
@@ -288,15 +288,15 @@ tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, in
         first.batch = static_cast<int>(tile.batch);
         first.row = static_cast<int>(tile.row) + row;
         first.col = static_cast<int>(tile.col) + col;
-        const tgi_store_target target = tgi_mma_find_target(args, first, tile.k_part, 2 * Count);
-        if ((args.is_sum_alone || args.k_part_count > 1) && tgi_mma_has_pairs(target)) {
+        const tgi_store_target target = tgi_mma_find_target(args, first, tile.split, 2 * Count);
+        if ((args.is_sum_alone || args.split_count > 1) && tgi_mma_has_pairs(target)) {
             tgi_mma_store_pairs(target, sums);
             return;
         }
     }
     if constexpr (sizeof(typename Math::elem) == 2) {
         const tgi_problem &p = args.problem;
-        if (args.is_sum_alone && args.k_part_count == 1 && p.d_type == Math::type) {
+        if (args.is_sum_alone && args.split_count == 1 && p.d_type == Math::type) {
             if (p.d.col == 1) {
                 tgi_mma_store_packed<Math::type, 0>(args, tile, row, col, sums, box);
                 return;
@@ -308,15 +308,15 @@ tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, in
         }
     }
 #pragma unroll 1
-    for (int i = 0; i < Parts; i++) {
+    for (int i = 0; i < Fragments; i++) {
         const tgi_cluster_tile place = tgi_mma_find_place(tile, row + 16 * i, col);
         if (tile.row + row + 16 * i >= args.problem.m || place.col >= args.problem.n)
             break;
 #pragma unroll
-        for (int j = 0; j < Parts; j++) /* registers have no index that is computed */
+        for (int j = 0; j < Fragments; j++) /* registers have no index that is computed */
             if (i == j)
                 tgi_mma_put_fp32<IsMixed>(box, sums[j]);
-        tgi_mma_finish<Count>(args, place, tile.k_part, box);
+        tgi_mma_finish<Count>(args, place, tile.split, box);
     }
 }
 

@@ -82,8 +82,8 @@ static __device__ __forceinline__ uint32_t tgi_decode_e4m3_pair(uint32_t pair)
     /* All bits are set if the number is a NaN, whose magnitude is 0x7f. */
     uint32_t is_nan;
     asm("prmt.b32 %0, %1, 0, 0x9988;" : "=r"(is_nan) : "r"((pair & 0x7f7fu) + 0x0101u));
-    const uint32_t part = (bytes & 0x80008000u) | (bytes >> 1 & 0x3f803f80u) | is_nan;
-    asm("mul.f16x2 %0, %1, %2;" : "=r"(wide) : "r"(part), "r"(0x5c005c00u));
+    const uint32_t shifted = (bytes & 0x80008000u) | (bytes >> 1 & 0x3f803f80u) | is_nan;
+    asm("mul.f16x2 %0, %1, %2;" : "=r"(wide) : "r"(shifted), "r"(0x5c005c00u));
 #endif
     return wide;
 }

@@ -101,28 +101,28 @@ static __device__ __forceinline__ void tgi_write_shared_unit(uint32_t shared, co
 /* ldmatrix.x4: reads four 8 x 8 matrices of 16-bit elements. Lanes 8 i .. 8 i + 7 pass the
  * addresses of the rows of matrix i, a unit each. Lane 4 g + c gets elements (g, 2 c) and
  * (g, 2 c + 1) of each matrix. */
-static __device__ __forceinline__ void tgi_read_matrices(uint32_t (&part)[4], uint32_t shared)
+static __device__ __forceinline__ void tgi_read_matrices(uint32_t (&words)[4], uint32_t shared)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3])
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                  : "r"(shared));
 }
 
 /* ldmatrix.x4.trans: reads four matrices as tgi_read_matrices does and transposes each. */
-static __device__ __forceinline__ void tgi_read_matrices_transposed(uint32_t (&part)[4],
+static __device__ __forceinline__ void tgi_read_matrices_transposed(uint32_t (&words)[4],
                                                                     uint32_t shared)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3])
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                  : "r"(shared));
 }
 
 /* ldmatrix.x2.trans: reads two transposed matrices, whose rows lanes 0..15 pass. */
-static __device__ __forceinline__ void tgi_read_two_matrices_transposed(uint32_t (&part)[2],
+static __device__ __forceinline__ void tgi_read_two_matrices_transposed(uint32_t (&words)[2],
                                                                         uint32_t shared)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-                 : "=r"(part[0]), "=r"(part[1])
+                 : "=r"(words[0]), "=r"(words[1])
                  : "r"(shared));
 }
 

@@ -1,7 +1,7 @@
 /*
  * Schedules clusters persistently: as many clusters as the GPU holds work through a list of units.
- * A unit is a tile for each row of the cluster or, after the whole tiles, a part of k of such tiles
- * (split-K). Clusters of several parts share out k of one tile among their blocks.
+ * A unit is a tile for each row of the cluster or, after the whole tiles, a split of k of such
+ * tiles (split-K). Clusters of several splits share out k of one tile among their blocks.
  */
 #ifndef TGI_CLUSTER_TILES_CUH
 #define TGI_CLUSTER_TILES_CUH
@@ -14,8 +14,8 @@
 /* A tile as tgi_block_tile is, within 32 bits and with k counted in steps. */
 struct tgi_cluster_tile {
     int row, col, batch;
-    int split, part;    /* the split tile's number and part; -1: k is whole */
-    int step, step_end; /* the range of k: step .. step_end - 1 */
+    int split_tile, split; /* the split tile's number, and the split; -1: k is whole */
+    int step, step_end;    /* the range of k: step .. step_end - 1 */
 };
 
 /* Returns this block's row of tiles in its cluster, which has one row or two. */
@@ -24,8 +24,8 @@ static __device__ __forceinline__ int tgi_find_cluster_row(const tgi_cluster_wor
     return rank & (work.cluster_rows - 1);
 }
 
-/* Returns the part of k that this block has in its cluster. */
-static __device__ __forceinline__ int tgi_find_cluster_part(const tgi_cluster_work &work, int rank)
+/* Returns the split of k that this block has in its cluster. */
+static __device__ __forceinline__ int tgi_find_cluster_split(const tgi_cluster_work &work, int rank)
 {
     return rank >> (work.cluster_rows - 1);
 }
@@ -46,7 +46,7 @@ tgi_find_cluster_tile(const tgi_cluster_work &work, int index, int row, int rows
     tile.row = (cluster_row * work.cluster_rows + row) * rows;
     tile.col = col * cols;
     tile.batch = batch;
-    tile.split = tile.part = -1;
+    tile.split_tile = tile.split = -1;
     tile.step = 0;
     tile.step_end = work.step_count;
     return tile;
@@ -80,19 +80,20 @@ template <int Rows, int Cols> struct tgi_cluster_schedule {
 
     __device__ __forceinline__ tgi_cluster_tile tile(int unit) const
     {
-        const int split = unit - work.whole_count, row = tgi_find_cluster_row(work, rank);
-        const int part = split < 0 ? 0 : tgi_divide(split, work.split);
+        const int split_unit = unit - work.whole_count, row = tgi_find_cluster_row(work, rank);
+        const int split = split_unit < 0 ? 0 : tgi_divide(split_unit, work.split_clusters);
         tgi_cluster_tile tile =
-            tgi_find_cluster_tile(work, unit - part * work.split.value, row, Rows, Cols);
-        if (split >= 0) {
-            tile.split = (split - part * work.split.value) * work.cluster_rows + row;
-            tile.part = part;
-        } else if (work.cluster_parts > 1) {
-            tile.part = tgi_find_cluster_part(work, rank);
+            tgi_find_cluster_tile(work, unit - split * work.split_clusters.value, row, Rows, Cols);
+        if (split_unit >= 0) {
+            tile.split_tile =
+                (split_unit - split * work.split_clusters.value) * work.cluster_rows + row;
+            tile.split = split;
+        } else if (work.cluster_splits > 1) {
+            tile.split = tgi_find_cluster_split(work, rank);
         }
-        if (tile.part >= 0) {
-            tile.step = tile.part * work.steps_per_part;
-            tile.step_end = min(work.step_count, tile.step + work.steps_per_part);
+        if (tile.split >= 0) {
+            tile.step = tile.split * work.steps_per_split;
+            tile.step_end = min(work.step_count, tile.step + work.steps_per_split);
         }
         return tile;
     }

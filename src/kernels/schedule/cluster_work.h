@@ -20,15 +20,15 @@ typedef struct tgi_cluster_work {
     tgi_cluster_order order;
     int32_t tile_rows, tile_cols;
     /* The blocks of a cluster have 1 or 2 tiles, one below the other, and share out k of each in
-     * cluster_parts parts, whose sums they add among themselves. */
-    int32_t cluster_rows, cluster_parts;
+     * cluster_splits splits, whose sums they add among themselves. */
+    int32_t cluster_rows, cluster_splits;
     /* Units of all batch entries. The first whole_count units are clusters of tiles with whole k.
-     * The others are the split-K parts of `split` clusters (1 if there are none). */
+     * The others are the splits of `split_clusters` clusters (1 if there are none). */
     int32_t whole_count, unit_count;
-    tgi_divisor split;
-    int32_t step_count;     /* steps of a tile that is not split */
-    int32_t last_products;  /* 32 bytes of k that the last step has, or begins: 1..4 */
-    int32_t steps_per_part; /* steps of a split-K part, in a cluster or not */
+    tgi_divisor split_clusters;
+    int32_t step_count;      /* steps of a tile that is not split */
+    int32_t last_products;   /* 32 bytes of k that the last step has, or begins: 1..4 */
+    int32_t steps_per_split; /* steps of a split, in a cluster or not */
 } tgi_cluster_work;
 
 #endif

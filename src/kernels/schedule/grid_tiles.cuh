@@ -27,7 +27,7 @@ static __device__ __forceinline__ tgi_tile_index tgi_find_in_group(unsigned numb
 }
 
 /* Tiles of all batch entries are dealt out in turn to the blocks along x: one tile a block if the
- * grid is as wide as there are tiles. The grid has split-K parts along y. */
+ * grid is as wide as there are tiles. The grid has splits along y. */
 template <int Rows, int Cols> struct tgi_block_schedule {
     const tgi_gemm_args &args;
 
@@ -65,7 +65,7 @@ template <int Rows, int Cols> struct tgi_block_schedule {
         tile.batch = batch;
         tile.row = static_cast<int64_t>(index.row) * Rows;
         tile.col = static_cast<int64_t>(index.col) * Cols;
-        tile.k_part = blockIdx.y;
+        tile.split = blockIdx.y;
         return tile;
     }
 
@@ -75,8 +75,8 @@ template <int Rows, int Cols> struct tgi_block_schedule {
     }
 };
 
-/* A block forms the same tile of one batch entry after another. The grid has tiles along x, split-K
- * parts along y and batch entries, at most as many as the problem has, along z. */
+/* A block forms the same tile of one batch entry after another. The grid has tiles along x, splits
+ * along y and batch entries, at most as many as the problem has, along z. */
 template <int Rows, int Cols> struct tgi_batch_schedule {
     const tgi_gemm_args &args;
     tgi_block_tile first;
@@ -90,7 +90,7 @@ template <int Rows, int Cols> struct tgi_batch_schedule {
                               min(static_cast<unsigned>(args.tile_rows_per_group), tile_rows));
         first.row = static_cast<int64_t>(index.row) * Rows;
         first.col = static_cast<int64_t>(index.col) * Cols;
-        first.k_part = blockIdx.y;
+        first.split = blockIdx.y;
     }
 
     __device__ __forceinline__ int64_t begin(void) const
@@ -121,13 +121,13 @@ template <int Rows, int Cols> struct tgi_batch_schedule {
     }
 };
 
-/* A block forms the same tile of one split-K part after another. The grid has tiles across D along
- * x, tiles down D along y, and the parts of all batch entries along z. */
-template <int Rows, int Cols> struct tgi_part_schedule {
+/* A block forms the same tile of one split after another. The grid has tiles across D along
+ * x, tiles down D along y, and the splits of all batch entries along z. */
+template <int Rows, int Cols> struct tgi_split_schedule {
     const tgi_gemm_args &args;
     tgi_block_tile first;
 
-    __device__ __forceinline__ explicit tgi_part_schedule(const tgi_gemm_args &given) : args(given)
+    __device__ __forceinline__ explicit tgi_split_schedule(const tgi_gemm_args &given) : args(given)
     {
         first.col = static_cast<int64_t>(blockIdx.x) * Cols;
         first.row = static_cast<int64_t>(blockIdx.y) * Rows;
@@ -141,7 +141,7 @@ template <int Rows, int Cols> struct tgi_part_schedule {
     __device__ __forceinline__ unsigned end(void) const
     {
         return static_cast<unsigned>(args.problem.batch_count) *
-               static_cast<unsigned>(args.k_part_count);
+               static_cast<unsigned>(args.split_count);
     }
 
     __device__ __forceinline__ unsigned next(unsigned unit) const
@@ -151,10 +151,10 @@ template <int Rows, int Cols> struct tgi_part_schedule {
 
     __device__ __forceinline__ tgi_block_tile tile(unsigned unit) const
     {
-        const unsigned parts = args.k_part_count;
+        const unsigned splits = args.split_count;
         tgi_block_tile tile = first;
-        tile.batch = parts == 1 ? unit : unit / parts;
-        tile.k_part = parts == 1 ? 0 : unit % parts;
+        tile.batch = splits == 1 ? unit : unit / splits;
+        tile.split = splits == 1 ? 0 : unit % splits;
         return tile;
     }
 

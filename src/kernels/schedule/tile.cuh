@@ -13,7 +13,7 @@
  * Functions that load and store a tile take both. The tile has its place, and its problem has the
  * limits, strides and addresses. Tiles of one launch may thus belong to several problems, which
  * share what a kernel chooses once: types, storage orders, the shape of clusters, the number of
- * split-K parts. If tgi_is_same_problem() returns 0, a body finds again what it keeps from tile to
+ * splits. If tgi_is_same_problem() returns 0, a body finds again what it keeps from tile to
  * tile. unit_ranges.cuh has take() in place of tile() and next().
  *
  * problem() takes the argument, and most schedules do not keep it. A reference as a member hides
@@ -26,7 +26,7 @@
 
 struct tgi_block_tile {
     int64_t batch, row, col; /* the batch entry, and the tile's first element in it */
-    int k_part;              /* the part of split-K that is summed; 0 where k is whole */
+    int split;               /* the split that is summed; 0 where k is whole */
 };
 
 /* Returns 1 if two units belong to the same problem. A schedule of one problem costs no code. */
@@ -37,17 +37,17 @@ static __device__ __forceinline__ int tgi_is_same_problem(const Schedule &schedu
     return &schedule.problem(given, unit) == &schedule.problem(given, other);
 }
 
-/* Returns the first k of a split-K part. Part is int, or unsigned, which spares the sign. */
-template <typename Part>
-static __device__ __forceinline__ int64_t tgi_find_first_k(const tgi_gemm_args &args, Part part)
+/* Returns the first k of a split. Split is int, or unsigned, which spares the sign. */
+template <typename Split>
+static __device__ __forceinline__ int64_t tgi_find_first_k(const tgi_gemm_args &args, Split split)
 {
-    return part * args.k_part_elems;
+    return split * args.split_elems;
 }
 
-/* Returns the number of k of the part that begins at first_k. */
+/* Returns the number of k of the split that begins at first_k. */
 static __device__ __forceinline__ int64_t tgi_count_k(const tgi_gemm_args &args, int64_t first_k)
 {
-    return min(args.k_part_elems, args.problem.k - first_k);
+    return min(args.split_elems, args.problem.k - first_k);
 }
 
 /* Returns the address of A's element (tile.row, k). */

@@ -1,7 +1,7 @@
 /*
  * Schedules a grid that streams along k (stream-K). Each tile of D has tile_units units of
- * k_part_elems of k, and each block has a range of consecutive units, of one tile after another. A
- * tile that several blocks share has a part of k from each.
+ * split_elems of k, and each block has a range of consecutive units, of one tile after another. A
+ * tile that several blocks share has a split from each.
  */
 #ifndef TGI_UNIT_RANGES_CUH
 #define TGI_UNIT_RANGES_CUH
@@ -18,9 +18,9 @@ template <int IsDealt> struct tgi_range_schedule {
     /* Each tile has all rows of D and `cols` of its columns. */
     __device__ __forceinline__ tgi_range_schedule(const tgi_gemm_args &args, int cols)
     {
-        is_dealt = IsDealt && args.k_part_count == 1;
+        is_dealt = IsDealt && args.split_count == 1;
         col_blocks = (args.problem.n + cols - 1) / cols;
-        tile_units = (args.problem.k + args.k_part_elems - 1) / args.k_part_elems;
+        tile_units = (args.problem.k + args.split_elems - 1) / args.split_elems;
         unit_count = col_blocks * args.problem.batch_count * tile_units;
     }
 
@@ -62,10 +62,10 @@ template <int IsDealt> struct tgi_range_schedule {
         tile.row = 0;
         tile.col = number % col_blocks * cols;
         tile.batch = number / col_blocks;
-        tile.k_part = args.k_part_count == 1 ? 0 : blockIdx.x - owner(first);
-        k = (unit - first) * args.k_part_elems;
+        tile.split = args.split_count == 1 ? 0 : blockIdx.x - owner(first);
+        k = (unit - first) * args.split_elems;
         unit = is_dealt ? unit + gridDim.x : min(end(), first + tile_units);
-        k_end = min(args.problem.k, (unit - first) * args.k_part_elems);
+        k_end = min(args.problem.k, (unit - first) * args.split_elems);
     }
 
     /* Returns the block that has the unit. */

@@ -1,6 +1,6 @@
 /*
  * Stores a tile of sums by threads, from shared memory to D or to the workspace of split-K.
- * Slices are added in order; a warp writes along rows of D.
+ * Teams are added in order; a warp writes along rows of D.
  */
 #ifndef TGI_SIMT_STORE_CUH
 #define TGI_SIMT_STORE_CUH
@@ -38,7 +38,7 @@ template <int Cols> static __device__ __forceinline__ int find_word(int row, int
 /* Stores the sums of a pass. RowRun rows of the pass are consecutive in D, and the next RowRun rows
  * lie RowStep rows further down. The first row_skip rows of the tile from the pass on (it may be
  * negative) and the first col_skip columns belong to another block. */
-template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads, int Vector>
+template <int Rows, int Cols, int RowRun, int RowStep, int Teams, int Threads, int Vector>
 static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int64_t d_row,
                                                  int64_t row_count, int64_t col_count, int row_skip,
                                                  int col_skip)
@@ -60,18 +60,18 @@ static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int
 #pragma unroll
         for (int i = 0; i < at_once; i++)
 #pragma unroll
-            for (int slice = 0; slice < Slices; slice++) {
+            for (int team = 0; team < Teams; team++) {
                 const float *word =
-                    sums + slice * Rows * Cols + find_word<Cols>(first + i * step, col);
+                    sums + team * Rows * Cols + find_word<Cols>(first + i * step, col);
                 float4 more = {};
                 if (Vector == 4)
                     more = *reinterpret_cast<const float4 *>(word);
                 else
                     more.x = *word;
-                sum[i].x = slice ? sum[i].x + more.x : more.x;
-                sum[i].y = slice ? sum[i].y + more.y : more.y;
-                sum[i].z = slice ? sum[i].z + more.z : more.z;
-                sum[i].w = slice ? sum[i].w + more.w : more.w;
+                sum[i].x = team ? sum[i].x + more.x : more.x;
+                sum[i].y = team ? sum[i].y + more.y : more.y;
+                sum[i].z = team ? sum[i].z + more.z : more.z;
+                sum[i].w = team ? sum[i].w + more.w : more.w;
             }
 #pragma unroll
         for (int i = 0; i < at_once; i++) {
@@ -87,7 +87,7 @@ static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int
 }
 
 /* Stores the sums of a pass through the epilogue, Vector columns of a row at once. */
-template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads, int Vector>
+template <int Rows, int Cols, int RowRun, int RowStep, int Teams, int Threads, int Vector>
 static __device__ TGI_STORE_TERMS void store_columns(uint32_t address, const tgi_gemm_args &args,
                                                      int64_t batch, int64_t row_0, int64_t col_0,
                                                      int row_skip, int col_skip)
@@ -112,14 +112,14 @@ static __device__ TGI_STORE_TERMS void store_columns(uint32_t address, const tgi
 #pragma unroll
         for (int i = 0; i < at_once; i++)
 #pragma unroll
-            for (int slice = 0; slice < Slices; slice++) {
+            for (int team = 0; team < Teams; team++) {
                 typedef tgi_row_piece<float, Vector> piece;
                 const piece more = *reinterpret_cast<const piece *>(
-                    sums + slice * Rows * Cols +
+                    sums + team * Rows * Cols +
                     find_word<Cols>(first + thread_row + i * step, col));
 #pragma unroll
                 for (int j = 0; j < Vector; j++)
-                    sum[i][j] = slice ? sum[i][j] + more.element[j] : more.element[j];
+                    sum[i][j] = team ? sum[i][j] + more.element[j] : more.element[j];
             }
         epilogue.finish(args, place, row_skip - place, row_count - place, c, sum);
     }
@@ -127,17 +127,17 @@ static __device__ TGI_STORE_TERMS void store_columns(uint32_t address, const tgi
 
 /* Stores the sums of a pass through the epilogue, to a D that may have gaps between columns. The
  * first row of the pass and column 0 of the tile are row_0 and col_0 of D. */
-template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads>
+template <int Rows, int Cols, int RowRun, int RowStep, int Teams, int Threads>
 static __device__ __forceinline__ void store_terms(uint32_t address, const tgi_gemm_args &args,
                                                    int64_t batch, int64_t row_0, int64_t col_0,
                                                    int row_skip, int col_skip)
 {
     if (tgi_row_epilogue<TG_TYPE_FP32, 4, 1, 1>::has_pieces(args))
-        store_columns<Rows, Cols, RowRun, RowStep, Slices, Threads, 4>(address, args, batch, row_0,
-                                                                       col_0, row_skip, col_skip);
+        store_columns<Rows, Cols, RowRun, RowStep, Teams, Threads, 4>(address, args, batch, row_0,
+                                                                      col_0, row_skip, col_skip);
     else
-        store_columns<Rows, Cols, RowRun, RowStep, Slices, Threads, 1>(address, args, batch, row_0,
-                                                                       col_0, row_skip, col_skip);
+        store_columns<Rows, Cols, RowRun, RowStep, Teams, Threads, 1>(address, args, batch, row_0,
+                                                                      col_0, row_skip, col_skip);
 }
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Makes the kernels of family simt: for each row of kernels.def one function for each pair of ways
- * to copy A and B, NAME_<A><B> with the letters of copy/panel_copy.cuh. Copies by pairs (p) help if
+ * to copy A and B, NAME_<A><B> with the letters of copy/stage_copy.cuh. Copies by pairs (p) help if
  * the pitch is a multiple of 8 bytes but not of 16. They exist only on Hopper, and only for B
  * beside an A that is copied along k, as in a product of row-major matrices. Kernels for all cases
  * would add a third to the code.

@@ -1,12 +1,12 @@
 /*
  * FP32 matrix product on CUDA cores: one block forms Rows x Cols elements of D.
  *
- * Path: global -> shared memory in the background, Stages deep (copy/panel_copy.cuh) -> registers,
+ * Path: global -> shared memory in the background, Stages deep (copy/stage_copy.cuh) -> registers,
  * one k ahead -> ThreadRows x ThreadCols sums a thread -> shared memory -> D (pass_store.cuh,
  * bulk_store.cuh).
  *
- * If the tile has fewer elements than the threads can hold, the threads form slices. Each slice
- * sums its own part of every stage, and the slices are added in order when the tile is stored.
+ * If the tile has fewer elements than the threads can hold, the threads form teams. Each team
+ * sums its own steps of every stage, and the teams are added in order when the tile is stored.
  *
  * The kernel is bound by the issue of instructions: a k step of 8 x 16 sums is 128 multiply-adds
  * and 6 reads of shared memory. Three more things matter: which registers ptxas gives to a sum and
@@ -18,7 +18,7 @@
 #define TGI_SIMT_CUH
 
 #include "kernels/simt/bulk_store.cuh"
-#include "kernels/copy/panel_copy.cuh"
+#include "kernels/copy/stage_copy.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 #include "kernels/simt/pass_store.cuh"
 
@@ -30,21 +30,21 @@ struct tgi_shape {
     static constexpr int lane_cols = 32 / lane_rows;
     static constexpr int warp_rows = lane_rows * ThreadRows, warp_cols = lane_cols * ThreadCols;
     static constexpr int warps = Rows / warp_rows * (Cols / warp_cols);
-    static constexpr int slices = Threads / 32 / warps;
-    static constexpr int slice_depth = Depth / slices;
+    static constexpr int teams = Threads / 32 / warps;
+    static constexpr int team_depth = Depth / teams;
     static constexpr int a_words = TGI_LINE_WORDS(Rows), b_words = TGI_LINE_WORDS(Cols);
     static constexpr int a_bytes = Depth * a_words * 4;
     static constexpr int stage_bytes = Depth * (a_words + b_words) * 4;
     /* D is stored in passes, four rows of each thread at a time, which fit into the memory of the
      * stages. */
     static constexpr int passes = ThreadRows / 4, pass_rows = Rows / passes;
-    static constexpr int sum_bytes = slices * pass_rows * Cols * 4;
-    static_assert(warps * slices * 32 == Threads, "threads must fill whole slices");
-    static_assert(slice_depth % 8 == 0, "groups of copies; two sets of registers in turn");
+    static constexpr int sum_bytes = teams * pass_rows * Cols * 4;
+    static_assert(warps * teams * 32 == Threads, "threads must fill whole teams");
+    static_assert(team_depth % 8 == 0, "groups of copies; two sets of registers in turn");
     static_assert(Rows * Depth % Threads == 0 && Cols * Depth % Threads == 0, "copies along k");
     /* 1: store_bulk stores all sums at once, from the memory of the stages. */
     static constexpr int bulk_words = Cols + 4; /* words from row to row */
-    static constexpr int has_bulk = slices == 1 && Rows * bulk_words * 4 <= Stages * stage_bytes;
+    static constexpr int has_bulk = teams == 1 && Rows * bulk_words * 4 <= Stages * stage_bytes;
 };
 
 /* A tile that would reach beyond D is moved back inside, so that it is loaded like any other. The
@@ -75,8 +75,8 @@ static __device__ __forceinline__ tgi_inner_tile find_inner_tile(const tgi_probl
 
 /* The copies of both operands, and the ring of stages. */
 struct tgi_stream {
-    tgi_panel a, b;
-    tgi_panel_copy a_copy, b_copy;
+    tgi_block_operand a, b;
+    tgi_stage_copy a_copy, b_copy;
     uint32_t shared, fill;  /* address of the ring, byte offset of the stage to fill */
     int next;               /* number of the stage to fill */
     int whole_count, count; /* stages 0 .. whole_count - 1 have no edge */
@@ -87,7 +87,7 @@ static __device__ __forceinline__ void start_stream(tgi_stream &stream, const tg
                                                     const tgi_inner_tile &tile, uint32_t shared)
 {
     const tgi_problem &p = args.problem;
-    const int64_t first_k = tgi_find_first_k(args, static_cast<unsigned>(tile.k_part));
+    const int64_t first_k = tgi_find_first_k(args, static_cast<unsigned>(tile.split));
     const int64_t depth_count = tgi_count_k(args, first_k);
     stream.a = {tgi_find_a<float>(args, tile, first_k), p.a.row, p.a.col, p.m - tile.row,
                 depth_count};
@@ -196,14 +196,14 @@ static __device__ __forceinline__ void multiply_step(float sum[ThreadRows][Threa
 template <typename Shape, int Rows, int Cols, int ThreadRows, int ThreadCols, int Threads>
 static __device__ __forceinline__ void
 store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
-           const float sum[ThreadRows][ThreadCols], int slice, int row, int col)
+           const float sum[ThreadRows][ThreadCols], int team, int row, int col)
 {
     constexpr int run = Shape::lane_rows * 4, step = Shape::warp_rows, rows = Shape::pass_rows;
     const tgi_problem &p = args.problem;
-    int is_partial = args.k_part_count > 1;
+    int is_partial = args.split_count > 1;
     float *partial =
         static_cast<float *>(args.workspace) +
-        (tile.batch * args.k_part_count + static_cast<unsigned>(tile.k_part)) * p.m * p.n;
+        (tile.batch * args.split_count + static_cast<unsigned>(tile.split)) * p.m * p.n;
     int is_sum = is_partial || (args.is_plain && p.d.col == 1);
     int is_vector = is_sum && p.n % 4 == 0 && (is_partial || args.d_vector_elems == 4);
     int pass_row = row / Shape::warp_rows * run + row % Shape::warp_rows;
@@ -236,7 +236,7 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
         for (int i = 0; i < 4; i++)
 #pragma unroll
             for (int j = 0; j < ThreadCols; j++)
-                sums[slice * rows * Cols +
+                sums[team * rows * Cols +
                      find_word<Cols>(pass_row + i, col + j / 4 * Shape::lane_cols * 4 + j % 4)] =
                     sum[pass * 4 + i][j];
 #else
@@ -246,7 +246,7 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
 #pragma unroll
             for (int j = 0; j < ThreadCols; j++)
                 if (i / 4 == pass)
-                    sums[slice * rows * Cols +
+                    sums[team * rows * Cols +
                          find_word<Cols>(pass_row + i % 4,
                                          col + j / 4 * Shape::lane_cols * 4 + j % 4)] = sum[i][j];
 #endif
@@ -255,7 +255,7 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
         int64_t first = tile.row + pass * run;
         int row_skip = tile.row_skip - pass * run;
         if (!is_sum) {
-            store_terms<rows, Cols, run, step, Shape::slices, Threads>(
+            store_terms<rows, Cols, run, step, Shape::teams, Threads>(
                 tgi_shared_address(sums), args, tile.batch, first, tile.col, row_skip,
                 tile.col_skip);
             continue;
@@ -267,11 +267,11 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
             d_row = p.n;
         }
         if (is_vector)
-            store_sums<rows, Cols, run, step, Shape::slices, Threads, 4>(
+            store_sums<rows, Cols, run, step, Shape::teams, Threads, 4>(
                 tgi_shared_address(sums), d, d_row, p.m - first, p.n - tile.col, row_skip,
                 tile.col_skip);
         else
-            store_sums<rows, Cols, run, step, Shape::slices, Threads, 1>(
+            store_sums<rows, Cols, run, step, Shape::teams, Threads, 1>(
                 tgi_shared_address(sums), d, d_row, p.m - first, p.n - tile.col, row_skip,
                 tile.col_skip);
     }
@@ -293,12 +293,12 @@ static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
     start_stream<shape, Rows, Cols, Depth, Threads, AMode, BMode>(stream, args, tile,
                                                                   tgi_shared_address(shared));
     constexpr int warp_row_count = Rows / shape::warp_rows;
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, slice = warp / shape::warps;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, team = warp / shape::warps;
     int row = warp % warp_row_count * shape::warp_rows + lane % shape::lane_rows * 4;
     int col = warp % shape::warps / warp_row_count * shape::warp_cols + lane / shape::lane_rows * 4;
-    uint32_t a_shared = stream.shared + (slice * shape::slice_depth * shape::a_words + row) * 4;
+    uint32_t a_shared = stream.shared + (team * shape::team_depth * shape::a_words + row) * 4;
     uint32_t b_shared =
-        stream.shared + shape::a_bytes + (slice * shape::slice_depth * shape::b_words + col) * 4;
+        stream.shared + shape::a_bytes + (team * shape::team_depth * shape::b_words + col) * 4;
     /* Opaque, or the compiler forms the addresses again at each use. */
     a_shared = tgi_make_opaque(a_shared);
     b_shared = tgi_make_opaque(b_shared);
@@ -324,8 +324,8 @@ static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
     for (int stage = 0; stage < stream.count; stage++) {
         fetch_edge<shape, Rows, Cols, Depth, Threads, AMode, BMode>(stream);
 #pragma unroll
-        for (int k = 0; k < shape::slice_depth; k++) {
-            int is_last = k == shape::slice_depth - 1;
+        for (int k = 0; k < shape::team_depth; k++) {
+            int is_last = k == shape::team_depth - 1;
             if (is_last) {
                 advance_stream<shape, Stages>(stream);
                 tgi_copy_async_wait<Stages - 2>();
@@ -343,15 +343,14 @@ static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
             read_step<shape, ThreadRows, ThreadCols>(a[(k + 1) % 2], b[(k + 1) % 2], a_shared,
                                                      b_shared, is_last ? 0 : k + 1);
             if (!is_last)
-                copy_pieces<Rows, Cols, Depth, Threads, AMode, BMode>(stream, k,
-                                                                      shape::slice_depth);
+                copy_pieces<Rows, Cols, Depth, Threads, AMode, BMode>(stream, k, shape::team_depth);
             multiply_step<ThreadRows, ThreadCols>(sum, a[k % 2], b[k % 2]);
         }
     }
     tgi_copy_async_wait<0>();
 
     /* Store */
-    store_tile<shape, Rows, Cols, ThreadRows, ThreadCols, Threads>(args, tile, shared, sum, slice,
+    store_tile<shape, Rows, Cols, ThreadRows, ThreadCols, Threads>(args, tile, shared, sum, team,
                                                                    row, col);
 }
 

@@ -23,7 +23,7 @@ struct tgi_skinny_fma {
     static constexpr int along_k = Along_k, rows = Rows, cols = Cols, depth = Depth,
                          stages = Stages, threads = Threads;
     static constexpr int width = tgi_vector<T>::count, warps = Threads / 32;
-    static constexpr int sum_parts = Along_k ? 1 : warps;
+    static constexpr int sum_tiles = Along_k ? 1 : warps;
     static constexpr int block_lines = Along_k ? Cols : Depth;
     static constexpr int line_elems = Along_k ? Depth : Cols;
     static constexpr int warp_lines = block_lines / warps, warp_line_step = warp_lines,

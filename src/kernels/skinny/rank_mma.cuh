@@ -34,10 +34,10 @@ struct tgi_rank_mma {
     static constexpr int along_k = 0, rows = Rows, cols = Cols, depth = Depth, stages = Stages,
                          threads = Threads;
     static constexpr int warps = Threads / 32, width = 16 / sizeof(elem);
-    static constexpr int sum_parts = 1, warp_line_step = 1, has_fewer_cols = 1;
+    static constexpr int sum_tiles = 1, warp_line_step = 1, has_fewer_cols = 1;
     /* The units of a line of B, one more than Cols needs, and the instructions that multiply
      * them. */
-    static constexpr int units = Cols / width + 1, parts = units * width / 16;
+    static constexpr int units = Cols / width + 1, fragments = units * width / 16;
     /* The tile of sums has room on both sides for columns before and after the tile. */
     static constexpr int sum_first = width, sum_pitch = Cols + 2 * width;
     static_assert(warps == width && Depth == 16 * warps, "a warp for each way to begin");
@@ -55,7 +55,7 @@ struct tgi_rank_mma {
 
     /* Sums [i][j] are of columns from 16 i on of the warp's lines and rows from 8 j on. */
     struct sums {
-        float value[parts][Rows / 8][4];
+        float value[fragments][Rows / 8][4];
     };
 
     static __device__ __forceinline__ int find_warp(void)
@@ -153,7 +153,7 @@ struct tgi_rank_mma {
     /* Reads the warp's k of the stage, one of each unit; the first 8 of an instruction are the
      * first ones. */
     template <int IsE5m2>
-    static __device__ __forceinline__ void read_a(uint32_t (&part)[2], const a_lines &lines,
+    static __device__ __forceinline__ void read_a(uint32_t (&words)[2], const a_lines &lines,
                                                   int row)
     {
 #pragma unroll
@@ -163,7 +163,7 @@ struct tgi_rank_mma {
             const elem high = lines.elem[a_lines::find_place(row, unit + 1) + find_warp()];
             const uint32_t bits = low | static_cast<uint32_t>(high)
                                             << (8 * static_cast<int>(sizeof(elem)));
-            part[half] = is_fp8 ? tgi_widen_pair<IsE5m2>(bits) : bits;
+            words[half] = is_fp8 ? tgi_widen_pair<IsE5m2>(bits) : bits;
         }
     }
 
@@ -171,7 +171,7 @@ struct tgi_rank_mma {
      * comes in pairs of columns. The first columns of the pairs become rows 0 to 7 of the
      * instruction, the second ones rows 8 to 15. */
     template <int IsE5m2>
-    static __device__ __forceinline__ void read_b(uint32_t (&part)[4], const b_lines &lines,
+    static __device__ __forceinline__ void read_b(uint32_t (&words)[4], const b_lines &lines,
                                                   int col)
     {
         const int lane = threadIdx.x % 32;
@@ -180,12 +180,12 @@ struct tgi_rank_mma {
             tgi_read_two_matrices_transposed(words, lines.address(lane % 16, col / width));
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                part[2 * i] = tgi_widen_pair<IsE5m2>(__byte_perm(words[i], 0, 0x4420));
-                part[2 * i + 1] = tgi_widen_pair<IsE5m2>(__byte_perm(words[i], 0, 0x4431));
+                words[2 * i] = tgi_widen_pair<IsE5m2>(__byte_perm(words[i], 0, 0x4420));
+                words[2 * i + 1] = tgi_widen_pair<IsE5m2>(__byte_perm(words[i], 0, 0x4431));
             }
         } else {
             const int line = lane / 16 * 8 + lane % 8, half = lane / 8 % 2;
-            tgi_read_matrices_transposed(part, lines.address(line, col / width + half));
+            tgi_read_matrices_transposed(words, lines.address(line, col / width + half));
         }
     }
 
@@ -194,7 +194,7 @@ struct tgi_rank_mma {
                                                      const shared_stage &stage, sums &total)
     {
 #pragma unroll
-        for (int i = 0; i < parts; i++) {
+        for (int i = 0; i < fragments; i++) {
             uint32_t b[4];
             read_b<IsE5m2>(b, stage.b[find_warp()], i * 16);
 #pragma unroll
@@ -223,7 +223,8 @@ struct tgi_rank_mma {
 
     /* Adds sums to those of the tile. The code has no branches, because code that runs once is slow
      * to fetch. */
-    static __device__ __forceinline__ void add_part(const float (&part)[Rows / 8][4], float *tile)
+    static __device__ __forceinline__ void add_fragment(const float (&fragment)[Rows / 8][4],
+                                                        float *tile)
     {
         const int lane = threadIdx.x % 32;
         /* Distances of columns of neighbouring rows of an instruction, and of rows 8 apart. */
@@ -233,7 +234,7 @@ struct tgi_rank_mma {
         for (int j = 0; j < Rows / 8; j++)
 #pragma unroll
             for (int s = 0; s < 4; s++)
-                first[(j * 8 + s % 2) * sum_pitch + s / 2 * far] += part[j][s];
+                first[(j * 8 + s % 2) * sum_pitch + s / 2 * far] += fragment[j][s];
     }
 
     /* Adds the warps' sums one warp after another. Each warp is two instructions' columns behind
@@ -247,15 +248,15 @@ struct tgi_rank_mma {
             tile[i] = 0.0f;
         const int behind = find_warp() * 2;
 #pragma unroll 1
-        for (int turn = 0; turn < parts + 2 * (warps - 1); turn++) {
+        for (int turn = 0; turn < fragments + 2 * (warps - 1); turn++) {
             /* Without this barrier sums would be added to what is not yet zero, or by two warps
              * at once. */
             __syncthreads();
 #pragma unroll
-            for (int i = 0; i < parts; i++)
+            for (int i = 0; i < fragments; i++)
                 /* Opaque, or total.value would go to local memory. */
                 if (tgi_make_opaque(turn - behind) == i)
-                    add_part(total.value[i], first + i * 16);
+                    add_fragment(total.value[i], first + i * 16);
         }
     }
 };

@@ -14,7 +14,7 @@
  *     along_k, rows, cols    1 for dot; the tile
  *     has_fewer_cols         1: tiles have tile_cols of the arguments, no more than cols
  *     depth, threads         k of a stage; threads of a block
- *     sum_parts              tiles of sums in shared memory that add up to the block's
+ *     sum_tiles              tiles of sums in shared memory that add up to the block's
  *     sum_first, sum_pitch   sums before the tile's first; from row to row
  *     warp_line_step         lines from a warp's first of a stage to the next warp's
  *
@@ -108,16 +108,16 @@ static __device__ __forceinline__ void tgi_skinny_store_16(const tgi_gemm_args &
         for (int col = threadIdx.x % 32; col < cols; col += 32) {
             float sum = 0.0f;
 #pragma unroll
-            for (int part = 0; part < Body::sum_parts; part++)
-                sum += sums[(part * Body::rows + row) * Body::sum_pitch + col];
+            for (int from = 0; from < Body::sum_tiles; from++)
+                sum += sums[(from * Body::rows + row) * Body::sum_pitch + col];
             d[col * p.d.col] =
                 p.d_type == TG_TYPE_BF16 ? tgi_encode_bf16(sum) : tgi_encode_fp16(sum);
         }
     }
 }
 
-/* Stores the sums of a tile. Split-K parts that the tile does not have are zero, so that all tiles
- * have k_part_count of them. */
+/* Stores the sums of a tile. Splits that the tile does not have are zero, so that all tiles
+ * have split_count of them. */
 template <typename Body>
 static __device__ __forceinline__ void tgi_skinny_store(const tgi_gemm_args &given,
                                                         const tgi_skinny_cursor<Body> &at,
@@ -129,19 +129,19 @@ static __device__ __forceinline__ void tgi_skinny_store(const tgi_gemm_args &giv
     tgi_block_tile tile = at.tile;
     const int used = tgi_find_tile_cols<Body>(args);
     if constexpr (sizeof(typename Body::elem) < 4)
-        if (args.is_sum_alone && args.k_part_count == 1 &&
+        if (args.is_sum_alone && args.split_count == 1 &&
             (args.problem.d_type == TG_TYPE_BF16 || args.problem.d_type == TG_TYPE_FP16)) {
             tgi_skinny_store_16<Body>(args, tile, used, sums + Body::sum_first);
             return;
         }
-    tgi_store_tile<sum, rows, cols, Body::sum_pitch, Body::sum_parts, Body::threads>(
+    tgi_store_tile<sum, rows, cols, Body::sum_pitch, Body::sum_tiles, Body::threads>(
         args, tile, sums + Body::sum_first, used);
-    if (args.k_part_count == 1 || at.last < args.problem.k)
+    if (args.split_count == 1 || at.last < args.problem.k)
         return;
-    while (++tile.k_part < args.k_part_count) {
+    while (++tile.split < args.split_count) {
         sum *target =
             static_cast<sum *>(args.workspace) +
-            (tile.batch * args.k_part_count + tile.k_part) * args.problem.m * args.problem.n;
+            (tile.batch * args.split_count + tile.split) * args.problem.m * args.problem.n;
         for (int i = threadIdx.x; i < rows * cols; i += Body::threads)
             if (i / cols < args.problem.m && i % cols < used &&
                 tile.col + i % cols < args.problem.n)
@@ -157,7 +157,7 @@ template <typename Body> struct tgi_skinny_kernel {
 
     struct shared_all {
         typename Body::shared_stage stages[Body::stages];
-        sum sums[Body::sum_parts * Body::rows * Body::sum_pitch];
+        sum sums[Body::sum_tiles * Body::rows * Body::sum_pitch];
     };
 
     /* Room to align the stages, where the kernel's shared memory is less aligned. */

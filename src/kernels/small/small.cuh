@@ -19,11 +19,11 @@
 #define TGI_SMALL_STORE __noinline__
 #endif
 
-template <typename T, int Rows, int Cols, int Parts, int Threads>
+template <typename T, int Rows, int Cols, int Tiles, int Threads>
 static __device__ TGI_SMALL_STORE void tgi_small_store(const tgi_gemm_args &args,
                                                        const tgi_block_tile &tile, const T *sums)
 {
-    tgi_store_tile<T, Rows, Cols, Cols, Parts, Threads>(args, tile, sums);
+    tgi_store_tile<T, Rows, Cols, Cols, Tiles, Threads>(args, tile, sums);
 }
 
 /* A piece is `Count` neighbouring elements, as one access moves them. */
@@ -43,9 +43,9 @@ struct tgi_small {
     static constexpr int groups = groups_down * groups_across; /* lanes that cover the tile */
     static constexpr int k_lanes = 32 / groups;                /* lanes that share out a step */
     static constexpr int lane_sums = Lane_rows * Lane_cols;
-    /* Lanes that do not share k add a warp's products one after another, as the threads of a slice
+    /* Lanes that do not share k add a warp's products one after another, as the threads of a team
      * of family simt do. With 8 of each 32 elements of k, as those have, D has the same bits. */
-    static constexpr int is_slice = k_lanes == 1;
+    static constexpr int is_team = k_lanes == 1;
 
     /* An operand in a stage has Count rows of A or columns of B. They are lines along k, padded by
      * 16 bytes so that eight neighbouring lines lie in different banks, or lines across, one for
@@ -149,18 +149,18 @@ struct tgi_small {
         }
     }
 
-    /* Adds the warp's steps of the tile's part of k: step `warp`, `warp` + warps and so on. */
+    /* Adds the warp's steps of the tile's split: step `warp`, `warp` + warps and so on. */
     static __device__ __forceinline__ void add_steps(const tgi_gemm_args &args,
                                                      const tgi_block_tile &tile, shared_step *ring,
                                                      T (&sums)[lane_sums])
     {
         const tgi_problem &p = args.problem;
         const int stride = warps * step_elems, warp_k = threadIdx.x / 32 * step_elems;
-        const int64_t first = tgi_find_first_k(args, tile.k_part);
-        const int64_t last = min(p.k, first + args.k_part_elems);
-        /* A slice takes part in every step, because the zeros that it adds can change the sign of a
+        const int64_t first = tgi_find_first_k(args, tile.split);
+        const int64_t last = min(p.k, first + args.split_elems);
+        /* A team takes part in every step, because the zeros that it adds can change the sign of a
          * sum that is zero. */
-        const int ahead = is_slice ? warp_k : 0;
+        const int ahead = is_team ? warp_k : 0;
         int64_t k = first + warp_k - ahead;
         const T *a = tgi_find_a<T>(args, tile, first + warp_k);
         const T *b = tgi_find_b<T>(args, tile, first + warp_k);
@@ -193,15 +193,14 @@ struct tgi_small {
     static __device__ __forceinline__ void multiply(const tgi_gemm_args &given, void *shared)
     {
         static_assert(groups * k_lanes == 32 && step_elems % (k_lanes * width) == 0 &&
-                          (!is_slice || (step_elems == 8 && warps == 4)) &&
-                          Lane_rows % k_lanes == 0,
+                          (!is_team || (step_elems == 8 && warps == 4)) && Lane_rows % k_lanes == 0,
                       "lanes cover the tile and share out k");
         static_assert(Rows * Cols * sizeof(T) <= Stages * sizeof(shared_step),
                       "the sums reuse the stages");
         const int warp = threadIdx.x / 32;
         shared_step *ring = static_cast<shared_step *>(shared) + warp * Stages;
         T *tile_sums = static_cast<T *>(shared);
-        const tgi_part_schedule<Rows, Cols> schedule(given);
+        const tgi_split_schedule<Rows, Cols> schedule(given);
         const unsigned end = schedule.end();
         for (unsigned unit = schedule.begin(); unit < end; unit = schedule.next(unit)) {
             const tgi_gemm_args &args = schedule.problem(given, unit);

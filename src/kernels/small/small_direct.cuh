@@ -80,7 +80,7 @@ template <tg_type Type> struct tgi_direct {
         const int64_t row = static_cast<int64_t>(unit / n) * rows, col = unit % n;
         const int row_count = static_cast<int>(min(p.m - row, static_cast<int64_t>(rows)));
         const int left = row_count > 0 ? static_cast<int>(p.k) - lane : 0;
-        const int part = is_along ? 32 : 1; /* lanes whose sums shuffles have added */
+        const int added = is_along ? 32 : 1; /* lanes whose sums shuffles have added */
         const elem *a = static_cast<const elem *>(args.a) + row * p.a.row + lane * p.a.col;
         const elem *b = static_cast<const elem *>(args.b) + col * p.b.col + lane * p.b.row;
         tgi_wait_for_stream();
@@ -107,7 +107,7 @@ template <tg_type Type> struct tgi_direct {
                 const tgi_column_places place = {0, 1, 1};
                 sum_type value[1] = {};
 #pragma unroll 4
-                for (int from = 0; from < lanes; from += part)
+                for (int from = 0; from < lanes; from += added)
                     value[0] += shared[i * threads + from * cols + thread_col];
                 if (args.is_sum_alone)
                     tgi_write_elements(args, tgi_offset(p.d, batch, row + i, col), place, value);

@@ -51,40 +51,41 @@ template <int Lines> struct tgi_small_fragment {
 /* Rows x Cols is the block's tile. */
 template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
     static constexpr int warps = Threads / 32, step_elems = 32, stride = warps * step_elems;
-    static constexpr int row_parts = Rows / 16, col_parts = Cols / 8;
+    static constexpr int row_fragments = Rows / 16, col_fragments = Cols / 8;
     /* The pitch of a warp's sums in shared memory puts pairs of neighbouring lines into different
      * banks. */
     static constexpr int pitch = Cols + 8;
 
     struct step {
-        tgi_small_fragment<2 * row_parts> a;
-        tgi_small_fragment<col_parts> b;
+        tgi_small_fragment<2 * row_fragments> a;
+        tgi_small_fragment<col_fragments> b;
 
-        __device__ __forceinline__ void multiply(float (&sums)[row_parts][col_parts][4]) const
+        __device__ __forceinline__ void
+        multiply(float (&sums)[row_fragments][col_fragments][4]) const
         {
 #pragma unroll
             for (int h = 0; h < 2; h++)
 #pragma unroll
-                for (int i = 0; i < row_parts; i++) {
+                for (int i = 0; i < row_fragments; i++) {
                     const uint32_t(&low)[4] = a.word[2 * i], (&high)[4] = a.word[2 * i + 1];
-                    const uint32_t part[4] = {low[2 * h], high[2 * h], low[2 * h + 1],
-                                              high[2 * h + 1]};
+                    const uint32_t a_words[4] = {low[2 * h], high[2 * h], low[2 * h + 1],
+                                                 high[2 * h + 1]};
 #pragma unroll
-                    for (int j = 0; j < col_parts; j++)
-                        tgi_multiply_16x8x16<Type>(sums[i][j], part, b.word[j][2 * h],
+                    for (int j = 0; j < col_fragments; j++)
+                        tgi_multiply_16x8x16<Type>(sums[i][j], a_words, b.word[j][2 * h],
                                                    b.word[j][2 * h + 1]);
                 }
         }
     };
 
-    /* Adds the warp's steps of the tile's part of k: step `warp`, `warp` + warps and so on. */
+    /* Adds the warp's steps of the tile's split: step `warp`, `warp` + warps and so on. */
     static __device__ __forceinline__ void add_steps(const tgi_gemm_args &args,
                                                      const tgi_block_tile &tile,
-                                                     float (&sums)[row_parts][col_parts][4])
+                                                     float (&sums)[row_fragments][col_fragments][4])
     {
         const tgi_problem &p = args.problem;
         const int lane = tgi_thread() % 32, g = lane / 4;
-        const int64_t first = tgi_find_first_k(args, tile.k_part);
+        const int64_t first = tgi_find_first_k(args, tile.split);
         const int64_t k = first + tgi_thread() / 32 * step_elems + lane % 4 * 8;
         const uint16_t *a = tgi_find_a<uint16_t>(args, tile, k) + g * p.a.row;
         const uint16_t *b = tgi_find_b<uint16_t>(args, tile, k) + g * p.b.col;
@@ -95,10 +96,10 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
                    static_cast<int>(k - first);
         const int a_vectors = args.a_along_k && args.a_vector_elems > 1;
         const int b_vectors = args.b_along_k && args.b_vector_elems > 1;
-        step parts[2];
-        const auto load = [&](step &part) {
-            part.a.load(a, p.a.row, p.a.col, rows, left, a_vectors);
-            part.b.load(b, p.b.col, p.b.row, cols, left, b_vectors);
+        step pair[2];
+        const auto load = [&](step &one) {
+            one.a.load(a, p.a.row, p.a.col, rows, left, a_vectors);
+            one.b.load(b, p.b.col, p.b.row, cols, left, b_vectors);
             a += stride * p.a.col;
             b += stride * p.b.row;
             left -= stride;
@@ -106,32 +107,32 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
         const int lane_k = lane % 4 * 8;
         if (left + lane_k <= 0)
             return;
-        load(parts[0]);
+        load(pair[0]);
 #pragma unroll 1
         while (left + lane_k > 0) {
-            load(parts[1]);
-            parts[0].multiply(sums);
-            parts[0] = parts[1];
+            load(pair[1]);
+            pair[0].multiply(sums);
+            pair[0] = pair[1];
         }
-        parts[0].multiply(sums);
+        pair[0].multiply(sums);
     }
 
     static __device__ __forceinline__ void multiply(const tgi_gemm_args &given, float *shared)
     {
         const int lane = tgi_thread() % 32;
         float *own = shared + tgi_thread() / 32 * Rows * pitch + lane / 4 * pitch + lane % 4 * 2;
-        const tgi_part_schedule<Rows, Cols> schedule(given);
+        const tgi_split_schedule<Rows, Cols> schedule(given);
         const unsigned end = schedule.end();
 #pragma unroll 1
         for (unsigned unit = schedule.begin(); unit < end; unit = schedule.next(unit)) {
             const tgi_gemm_args &args = schedule.problem(given, unit);
             const tgi_block_tile tile = schedule.tile(unit);
-            float sums[row_parts][col_parts][4] = {};
+            float sums[row_fragments][col_fragments][4] = {};
             add_steps(args, tile, sums);
 #pragma unroll
-            for (int i = 0; i < row_parts; i++)
+            for (int i = 0; i < row_fragments; i++)
 #pragma unroll
-                for (int j = 0; j < col_parts; j++)
+                for (int j = 0; j < col_fragments; j++)
 #pragma unroll
                     for (int h = 0; h < 2; h++)
                         *reinterpret_cast<float2 *>(own + (16 * i + 8 * h) * pitch + 8 * j) = {

@@ -39,13 +39,13 @@ template <tg_type Type, int Along> struct tgi_short {
     static __device__ __forceinline__ sum_type add_lanes(int lane, int lanes, int group,
                                                          sum_type *shared, sum_type sum)
     {
-        constexpr int part = Along ? 32 : 1; /* lanes whose sums shuffles have added */
+        constexpr int added = Along ? 32 : 1; /* lanes whose sums shuffles have added */
         if (Along) {
 #pragma unroll 1
             for (int distance = min(lanes, 32) / 2; distance > 0; distance /= 2)
                 sum += __shfl_xor_sync(~0u, sum, distance);
         }
-        if (lanes <= part)
+        if (lanes <= added)
             return sum;
         const int groups = TGI_SMALL_DIRECT_THREADS / lanes;
         shared[lane * groups + group] = sum;
@@ -53,7 +53,7 @@ template <tg_type Type, int Along> struct tgi_short {
         __syncthreads();
         if (lane == 0) {
 #pragma unroll 4
-            for (int i = part; i < lanes; i += part)
+            for (int i = added; i < lanes; i += added)
                 sum += shared[i * groups + group];
         }
         return sum;

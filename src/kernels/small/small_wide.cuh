@@ -102,14 +102,14 @@ struct tgi_small_wide {
         uint32_t b_place = tgi_shared_address(b + col * pitch + lane / 8 % 2 * 8);
 #pragma unroll 1
         for (int k = 0; k < count; k += 16) {
-            uint32_t part[4], low[4], high[4];
-            tgi_read_matrices(part, a_place);
+            uint32_t a_words[4], low[4], high[4];
+            tgi_read_matrices(a_words, a_place);
             tgi_read_matrices(low, b_place);
             tgi_read_matrices(high, b_place + 16 * pitch * 2);
-            tgi_multiply_16x8x16<Type>(sums[0], part, low[0], low[1]);
-            tgi_multiply_16x8x16<Type>(sums[1], part, low[2], low[3]);
-            tgi_multiply_16x8x16<Type>(sums[2], part, high[0], high[1]);
-            tgi_multiply_16x8x16<Type>(sums[3], part, high[2], high[3]);
+            tgi_multiply_16x8x16<Type>(sums[0], a_words, low[0], low[1]);
+            tgi_multiply_16x8x16<Type>(sums[1], a_words, low[2], low[3]);
+            tgi_multiply_16x8x16<Type>(sums[2], a_words, high[0], high[1]);
+            tgi_multiply_16x8x16<Type>(sums[3], a_words, high[2], high[3]);
             a_place += 32;
             b_place += 32;
         }
@@ -124,10 +124,10 @@ struct tgi_small_wide {
         b += (warp % warp_cols * 32 + lane / 4) * pitch + lane % 4;
 #pragma unroll 2
         for (int k = 0; k < count; k += 4) {
-            const double part[2] = {a[k], a[8 * pitch + k]};
+            const double a_words[2] = {a[k], a[8 * pitch + k]};
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                tgi_multiply_fp64_16x8x4(sums[i], part, b[8 * i * pitch + k]);
+                tgi_multiply_fp64_16x8x4(sums[i], a_words, b[8 * i * pitch + k]);
         }
     }
 
@@ -175,13 +175,13 @@ struct tgi_small_wide {
                            : j / 2 * 8 * sum_pitch + 8 * i + j % 2] = sums[i][j];
     }
 
-    /* Adds the tile's part of k to the warp's sums. */
+    /* Adds the tile's split to the warp's sums. */
     static __device__ __forceinline__ void add_stages(const tgi_gemm_args &args,
                                                       const tgi_block_tile &tile, elem *shared,
                                                       sum (&sums)[sum_rows][sum_cols])
     {
         const tgi_problem &p = args.problem;
-        const int64_t first = tgi_find_first_k(args, tile.k_part);
+        const int64_t first = tgi_find_first_k(args, tile.split);
         tgi_small_lines<elem> a = {tgi_find_a<elem>(args, tile, first), p.a.row, p.a.col,
                                    tgi_clamp_count(p.m - tile.row, Rows), args.a_along_k};
         tgi_small_lines<elem> b = {tgi_find_b<elem>(args, tile, first), p.b.col, p.b.row,
@@ -325,12 +325,12 @@ struct tgi_small_wide {
         const int col = tgi_thread() % Cols, first = tgi_thread() / Cols;
         const int rows = tgi_clamp_count(p.m - tile.row, Rows) - first;
         const sum *sums = shared + first * sum_pitch + col;
-        const int is_whole = args.k_part_count == 1;
+        const int is_whole = args.split_count == 1;
         if (col >= p.n - tile.col)
             return;
         const int64_t offset = tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
         const int64_t place =
-            ((tile.batch * args.k_part_count + tile.k_part) * p.m + tile.row + first) * p.n +
+            ((tile.batch * args.split_count + tile.split) * p.m + tile.row + first) * p.n +
             tile.col + col;
         if (!is_whole || args.is_plain)
             write(is_whole ? static_cast<sum *>(args.d) + offset
@@ -344,7 +344,7 @@ struct tgi_small_wide {
                                                  const tgi_block_tile &tile, const sum *shared)
     {
         const int is_own_type = !is_narrow_type || args.problem.d_type == Type;
-        const int is_plain = args.k_part_count > 1 || args.is_plain;
+        const int is_plain = args.split_count > 1 || args.is_plain;
         const int is_alone = is_plain || (args.is_sum_alone && is_own_type);
         const int has_pieces = tgi_row_epilogue<Type, 2, 4, 8>::has_pieces(args);
         if constexpr (is_narrow_type) {
@@ -367,7 +367,7 @@ struct tgi_small_wide {
 
     static __device__ __forceinline__ void multiply_all(const tgi_gemm_args &given, char *shared)
     {
-        const tgi_part_schedule<Rows, Cols> schedule(given);
+        const tgi_split_schedule<Rows, Cols> schedule(given);
         const unsigned end = schedule.end();
 #pragma unroll 1
         for (unsigned unit = schedule.begin(); unit < end; unit = schedule.next(unit)) {

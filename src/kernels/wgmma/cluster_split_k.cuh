@@ -1,8 +1,9 @@
 /*
  * Splits k among the blocks of a cluster. Partial tiles (partial_tiles.cuh) go through shared
- * memory. The block with part i % parts adds partial tile i and finishes it. The other blocks send
- * theirs to that block's stages, where part s lies at place i / parts * parts + s. A barrier of the
- * receiving block counts what is sent. A cluster has one tile, so no stage is filled meanwhile.
+ * memory. The block with split i % splits adds partial tile i and finishes it. The other blocks
+ * send theirs to that block's stages, where split s lies at place i / splits * splits + s. A
+ * barrier of the receiving block counts what is sent. A cluster has one tile, so no stage is filled
+ * meanwhile.
  */
 #ifndef TGI_CLUSTER_SPLIT_K_CUH
 #define TGI_CLUSTER_SPLIT_K_CUH
@@ -13,17 +14,17 @@
 
 #define TGI_PARTIAL_BYTES(sums) ((sums)*128 * 4)
 
-/* Sets how many bytes the barrier expects to be sent to the block with this part. Returns 0 if
+/* Sets how many bytes the barrier expects to be sent to the block with this split. Returns 0 if
  * there are none. */
 template <class Shape>
-static __device__ __forceinline__ int tgi_expect_partial_tiles(int part, int parts, uint32_t sent,
+static __device__ __forceinline__ int tgi_expect_partial_tiles(int split, int splits, uint32_t sent,
                                                                int is_teller)
 {
     constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols);
     constexpr int count = Shape::group_count * Shape::cols / (2 * sums);
-    const int owned = (count - part + parts - 1) / parts;
+    const int owned = (count - split + splits - 1) / splits;
     if (owned > 0 && is_teller)
-        tgi_barrier_expect(sent, owned * parts * TGI_PARTIAL_BYTES(sums));
+        tgi_barrier_expect(sent, owned * splits * TGI_PARTIAL_BYTES(sums));
     return owned > 0;
 }
 
@@ -31,15 +32,15 @@ static __device__ __forceinline__ int tgi_expect_partial_tiles(int part, int par
  * add them. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void
-tgi_send_partial_tiles(const tgi_wgmma_args &args, int part, int rank, int row, uint32_t stages,
+tgi_send_partial_tiles(const tgi_wgmma_args &args, int split, int rank, int row, uint32_t stages,
                        uint32_t sent, const float (&sum)[Count])
 {
     constexpr int sums = TGI_PARTIAL_SUMS(Cols), col_count = Count / sums;
-    const int parts = args.work.cluster_parts;
+    const int splits = args.work.cluster_splits;
 #pragma unroll
     for (int col = 0; col < col_count; col++) {
-        const int partial = row * col_count + col, owner = partial % parts;
-        const uint32_t place = stages + (partial - owner + part) * TGI_PARTIAL_BYTES(sums);
+        const int partial = row * col_count + col, owner = partial % splits;
+        const uint32_t place = stages + (partial - owner + split) * TGI_PARTIAL_BYTES(sums);
         const int owner_rank =
             owner * args.work.cluster_rows + tgi_find_cluster_row(args.work, rank);
         const uint32_t target = tgi_find_remote(place + threadIdx.x % 128 * 16, owner_rank);
@@ -50,13 +51,13 @@ tgi_send_partial_tiles(const tgi_wgmma_args &args, int part, int rank, int row, 
     }
 }
 
-/* Adds the parts of the partial tile at this address, in order. */
+/* Adds the splits of the partial tile at this address, in order. */
 template <int Count>
-static __device__ __forceinline__ void tgi_add_sent(uint32_t source, int part_count,
+static __device__ __forceinline__ void tgi_add_sent(uint32_t source, int split_count,
                                                     float (&sum)[Count])
 {
 #pragma unroll 1
-    for (int part = 0; part < part_count; part++, source += TGI_PARTIAL_BYTES(Count)) {
+    for (int split = 0; split < split_count; split++, source += TGI_PARTIAL_BYTES(Count)) {
 #pragma unroll
         for (int i = 0; i < Count / 4; i++) {
             float value[4];
@@ -74,21 +75,21 @@ static __device__ __forceinline__ void tgi_add_sent(uint32_t source, int part_co
 template <class Shape, int Count>
 static __device__ __forceinline__ void
 tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group,
-                        uint32_t stages, uint32_t part_memory, float (&sum)[Count],
+                        uint32_t stages, uint32_t staged, float (&sum)[Count],
                         typename Shape::feed::repair &repair)
 {
     constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols), col_count = Count / sums;
-    const int parts = args.work.cluster_parts, is_sent = parts > 1;
-    const int stride = is_sent ? Shape::group_count * parts : 1;
+    const int splits = args.work.cluster_splits, is_sent = splits > 1;
+    const int stride = is_sent ? Shape::group_count * splits : 1;
     const int end = is_sent ? Shape::group_count * col_count : (group + 1) * col_count;
-    int i = is_sent ? tile.part + group * parts : group * col_count;
+    int i = is_sent ? tile.split + group * splits : group * col_count;
 #pragma unroll 1
     for (int index = 0; i < end; i += stride, index++) {
         float partial[sums] = {};
         if (is_sent)
-            tgi_add_sent(stages + (i - tile.part) * TGI_PARTIAL_BYTES(sums) +
+            tgi_add_sent(stages + (i - tile.split) * TGI_PARTIAL_BYTES(sums) +
                              threadIdx.x % 128 * 16,
-                         parts, partial);
+                         splits, partial);
 #pragma unroll
         for (int j = 0; j < Count; j++) {
             if (j < sums && !is_sent)
@@ -104,7 +105,7 @@ tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile
         const tgi_store_turn turn = {index, !is_sent && index > 0, !is_sent && i + stride < end};
         if (is_sent && !Shape::feed::is_sliced && !args.gemm.is_sum_alone)
             tgi_apply_epilogue(args.gemm, place, partial);
-        tgi_store_fragment(args, place, partial, turn, part_memory, group + 1, repair);
+        tgi_store_fragment(args, place, partial, turn, staged, group + 1, repair);
     }
 }
 

@@ -62,7 +62,7 @@ static __device__ __forceinline__ void tgi_slice_rows(uint32_t shared, int row_c
 }
 
 /* Returns the range of the warp's rows over a tile's steps of k, from the ranges of its lanes. The
- * range of a split tile is also written for the kernel that adds its parts. */
+ * range of a split tile is also written for the kernel that adds its splits. */
 static __device__ __forceinline__ tgi_range tgi_reduce_range(const tgi_wgmma_args &args,
                                                              const tgi_cluster_tile &tile,
                                                              tgi_range range)
@@ -71,12 +71,12 @@ static __device__ __forceinline__ tgi_range tgi_reduce_range(const tgi_wgmma_arg
     range.largest = __reduce_max_sync(~0u, range.largest);
     range.least = __reduce_min_sync(~0u, range.least);
     range.least += range.least != UINT32_MAX;
-    if (tile.split >= 0 && row < args.a.line_count && threadIdx.x % 32 == 0) {
+    if (tile.split_tile >= 0 && row < args.a.line_count && threadIdx.x % 32 == 0) {
         const tgi_slice_ranges &slices = args.a_slices;
         const int64_t block =
             static_cast<int64_t>(args.a.has_batch ? tile.batch : 0) * slices.block_count +
             row / TGI_REGISTER_ROWS;
-        slices.ranges[block * slices.segment_count + tile.part] = range;
+        slices.ranges[block * slices.segment_count + tile.split] = range;
     }
     range.least = min(range.least, TGI_BITS_LARGEST);
     return range;
@@ -150,17 +150,17 @@ struct tgi_feed_registers : tgi_feed_slices<3> {
 
         __device__ __forceinline__ void
         multiply(const tgi_consumer<Shape> &at, uint32_t stage, int line, const a_rows &rows,
-                 float (&part)[Shape::blocks][Shape::part_cols / 2]) const
+                 float (&short_sums)[Shape::blocks][Shape::pass_cols / 2]) const
         {
             const uint64_t b = tgi_describe_64(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
             if (Shape::cols == 64 && at.args.b.line_count <= TGI_FEW_COLS) {
                 float few[TGI_FEW_COLS / 2];
                 form<Shape>(b, rows, few);
 #pragma unroll
-                for (int i = 0; i < Shape::part_cols / 2; i++)
-                    part[0][i] = i < TGI_FEW_COLS / 2 ? few[i % (TGI_FEW_COLS / 2)] : 0.0f;
+                for (int i = 0; i < Shape::pass_cols / 2; i++)
+                    short_sums[0][i] = i < TGI_FEW_COLS / 2 ? few[i % (TGI_FEW_COLS / 2)] : 0.0f;
             } else {
-                form<Shape>(b, rows, part[0]);
+                form<Shape>(b, rows, short_sums[0]);
             }
         }
     };

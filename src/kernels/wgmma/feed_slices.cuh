@@ -30,7 +30,7 @@ static __device__ constexpr tgi_slice_pair tgi_find_pair(int product)
 template <class Shape, int First>
 static __device__ __forceinline__ void
 tgi_multiply_products(uint32_t stage, int group, int line,
-                      float (&sum)[Shape::blocks][Shape::part_cols / 2])
+                      float (&sum)[Shape::blocks][Shape::pass_cols / 2])
 {
     constexpr int a_units = Shape::rows * TGI_CHUNK_BYTES / 16; /* units of a slice */
     constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16;
@@ -87,15 +87,15 @@ template <int Room> struct tgi_feed_slices : tgi_feed_tma {
 
         __device__ __forceinline__ void
         multiply(const tgi_consumer<Shape> &at, uint32_t stage, int line, const a_rows &,
-                 float (&part)[Shape::blocks][Shape::part_cols / 2]) const
+                 float (&short_sums)[Shape::blocks][Shape::pass_cols / 2]) const
         {
             const int first = at.args.first_product;
             if (Room == 3 && first == 3)
-                tgi_multiply_products<Shape, 3>(stage, at.group, line, part);
+                tgi_multiply_products<Shape, 3>(stage, at.group, line, short_sums);
             else if (Room == 3 && first == 0)
-                tgi_multiply_products<Shape, 0>(stage, at.group, line, part);
+                tgi_multiply_products<Shape, 0>(stage, at.group, line, short_sums);
             else
-                tgi_multiply_products<Shape, 6>(stage, at.group, line, part);
+                tgi_multiply_products<Shape, 6>(stage, at.group, line, short_sums);
         }
     };
 

@@ -71,7 +71,7 @@ struct tgi_wgmma_shape {
                   "a warpgroup that asks for more than there are waits for ever");
     /* The columns of one instruction. Promoted sums need more registers, for the sums of an
      * instruction. */
-    static constexpr int part_cols = is_promoted && Cols > 192 ? 128 : Cols;
+    static constexpr int pass_cols = is_promoted && Cols > 192 ? 128 : Cols;
     static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;
     /* Elements of A in a step. Rows that are sliced in registers are FP32 in shared memory. */
     static constexpr int a_step_elems = Feed::has_a_in_registers ? TGI_CHUNK_ELEMS : step_elems;
@@ -92,7 +92,7 @@ struct tgi_wgmma_shape {
 template <class Shape> struct tgi_wgmma_memory {
     static constexpr int slot_count = Shape::feed::slot_count;
 
-    uint32_t stages, slots, parts, terms;
+    uint32_t stages, slots, boxes, terms;
     uint32_t full, empty;           /* barriers of each stage */
     uint32_t sent;                  /* barrier of partial tiles from the cluster */
     uint32_t slot_full, slot_empty; /* barriers of each slot */
@@ -101,8 +101,8 @@ template <class Shape> struct tgi_wgmma_memory {
     {
         stages = tgi_shared_address(shared);
         slots = stages + Shape::stages * Shape::stage_bytes;
-        parts = slots + slot_count * TGI_UNALIGNED_SLOT_BYTES;
-        terms = parts + Shape::group_count * TGI_FRAGMENT_BYTES;
+        boxes = slots + slot_count * TGI_UNALIGNED_SLOT_BYTES;
+        terms = boxes + Shape::group_count * TGI_FRAGMENT_BYTES;
         full = terms + Shape::group_count * TGI_TERM_BYTES;
         empty = full + Shape::stages * 8;
         sent = empty + Shape::stages * 8;

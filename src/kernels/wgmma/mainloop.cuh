@@ -63,7 +63,7 @@ template <class Shape> struct tgi_stage_release {
 template <class Shape, int IsSum, int Count = TGI_WGMMA_STEP_PRODUCTS>
 static __device__ __forceinline__ void
 tgi_multiply_stage(uint32_t stage, int group, int line, int first,
-                   float (&sum)[Shape::blocks][Shape::part_cols / 2])
+                   float (&sum)[Shape::blocks][Shape::pass_cols / 2])
 {
     constexpr int across_step = 32 * TGI_WGMMA_STEP_BYTES / Shape::elem_bytes; /* 32 bytes of k */
     constexpr int a_step = Shape::across_a ? across_step : 32;
@@ -123,7 +123,7 @@ tgi_add_steps(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
             step++;
         }
         if (deferred.left > 0)
-            deferred.store_next(args.d_map, memory.parts + at.group * TGI_FRAGMENT_BYTES,
+            deferred.store_next(args.d_map, memory.boxes + at.group * TGI_FRAGMENT_BYTES,
                                 at.group + 1);
     }
     tgi_wgmma_wait<0>();
@@ -174,9 +174,9 @@ template <class Shape> struct tgi_plain_products {
 
     __device__ __forceinline__ void
     multiply(const tgi_consumer<Shape> &at, uint32_t stage, int line, const a_rows &,
-             float (&part)[Shape::blocks][Shape::part_cols / 2]) const
+             float (&short_sums)[Shape::blocks][Shape::pass_cols / 2]) const
     {
-        tgi_multiply_stage<Shape, 0>(stage, at.group, line, 0, part);
+        tgi_multiply_stage<Shape, 0>(stage, at.group, line, 0, short_sums);
     }
 };
 
@@ -207,14 +207,14 @@ tgi_promote_stages(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
     typename Products::a_rows rows;
     products.read_a(at, tile, stage.data, rows);
 #pragma unroll
-    for (int line = 0; line < Shape::cols; line += Shape::part_cols) {
-        const int is_last = line + Shape::part_cols >= Shape::cols;
-        float part[Shape::blocks][Shape::part_cols / 2];
-        products.multiply(at, stage.data, line, rows, part);
+    for (int line = 0; line < Shape::cols; line += Shape::pass_cols) {
+        const int is_last = line + Shape::pass_cols >= Shape::cols;
+        float short_sums[Shape::blocks][Shape::pass_cols / 2];
+        products.multiply(at, stage.data, line, rows, short_sums);
         if (has_next) {
             if (line == 0)
                 tgi_barrier_wait(next.full, next.parity);
-            tgi_multiply_stage<Shape, 1>(next.data, at.group, line, 0, part);
+            tgi_multiply_stage<Shape, 1>(next.data, at.group, line, 0, short_sums);
         }
         if (has_next && is_last) {
             tgi_wgmma_wait<1>();
@@ -226,8 +226,8 @@ tgi_promote_stages(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
 #pragma unroll
         for (int block = 0; block < Shape::blocks; block++)
 #pragma unroll
-            for (int i = 0; i < Shape::part_cols / 2; i++)
-                sum[block][line / 2 + i] += part[block][i];
+            for (int i = 0; i < Shape::pass_cols / 2; i++)
+                sum[block][line / 2 + i] += short_sums[block][i];
     }
 }
 

@@ -2,8 +2,8 @@
  * Sums in the workspace lie as the threads of a warpgroup hold them (epilogue/thread_sums.cuh).
  *
  * Split-K has partial tiles of 64 rows x TGI_FRAGMENT_COLS columns. The partial tile of rows number
- * r and columns number c, of split tile t and part s, has number
- *   ((t * parts + s) * row_count + r) * col_count + c.
+ * r and columns number c, of split tile t and split s, has number
+ *   ((t * splits + s) * row_count + r) * col_count + c.
  * The numbers of partial tiles of fewer columns are found alike: those of 64 columns lie one behind
  * the other.
  *
@@ -18,21 +18,22 @@
 /* The number of sums of a partial tile that a thread holds, if tiles have `cols` columns. */
 #define TGI_PARTIAL_SUMS(cols) (TGI_FRAGMENT_COLS(cols) / 2)
 
-/* Writes a warpgroup's sums, for the 64 rows number `row` of part `part` of split tile `split`. */
+/* Writes a warpgroup's sums, for the 64 rows number `row` of split `split` of split tile
+ * `split_tile`. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void
-tgi_write_partial_tiles(const tgi_wgmma_args &args, int split, int part, int row, int row_count,
-                        const float (&sum)[Count])
+tgi_write_partial_tiles(const tgi_wgmma_args &args, int split_tile, int split, int row,
+                        int row_count, const float (&sum)[Count])
 {
     constexpr int sums = TGI_PARTIAL_SUMS(Cols);
     const int64_t first =
-        ((static_cast<int64_t>(split) * args.gemm.k_part_count + part) * row_count + row) *
+        ((static_cast<int64_t>(split_tile) * args.gemm.split_count + split) * row_count + row) *
         (Count / sums);
     tgi_write_sums(tgi_find_sums<sums>(args.gemm.workspace, first), sum);
 }
 
-/* Adds the parts of a partial tile in order. They are `stride` partial tiles apart. Up to eight are
- * read at once, as registers allow. */
+/* Adds the splits of a partial tile in order. They are `stride` partial tiles apart. Up to eight
+ * are read at once, as registers allow. */
 template <int Count>
 static __device__ __forceinline__ void tgi_add_partial_tiles(const tgi_wgmma_args &args,
                                                              int64_t first, int64_t stride,
@@ -40,8 +41,8 @@ static __device__ __forceinline__ void tgi_add_partial_tiles(const tgi_wgmma_arg
 {
     constexpr int at_once = Count <= 8 ? 8 : 64 / Count;
 #pragma unroll at_once
-    for (int part = 0; part < args.gemm.k_part_count; part++)
-        tgi_add_sums(tgi_find_sums<Count>(args.gemm.workspace, first + part * stride), sum);
+    for (int split = 0; split < args.gemm.split_count; split++)
+        tgi_add_sums(tgi_find_sums<Count>(args.gemm.workspace, first + split * stride), sum);
 }
 
 /* The runs of k for products of slices. The sums of a run are added to those of earlier runs, which

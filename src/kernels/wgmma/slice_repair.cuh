@@ -34,10 +34,10 @@ struct tgi_slice_repair {
     }
 
     /* Repairs the 64 x 64 sums in shared memory that lie at the tile's row and column in D. */
-    __device__ __forceinline__ void apply(const tgi_cluster_tile &tile, uint32_t part) const
+    __device__ __forceinline__ void apply(const tgi_cluster_tile &tile, uint32_t staged) const
     {
         if (args.b_slices.ranges)
-            tgi_repair_part(args, a_range, tile.row, tile.col, tile.batch, part);
+            tgi_repair_rows(args, a_range, tile.row, tile.col, tile.batch, staged);
     }
 };
 

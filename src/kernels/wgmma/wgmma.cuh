@@ -64,7 +64,7 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
     }
     /* Without this barrier a thread of the block or of its cluster would use a barrier that is not
      * initialised. */
-    if (args.work.cluster_rows * args.work.cluster_parts > 1)
+    if (args.work.cluster_rows * args.work.cluster_splits > 1)
         tgi_cluster_barrier();
     else
         __syncthreads();
@@ -152,24 +152,24 @@ static __device__ __forceinline__ int tgi_is_plain_store(const tgi_wgmma_args &a
     constexpr int is_wide = Shape::is_wide;
     const tg_type type = tgi_find_d_type(args.gemm.problem);
     return (args.d.is_tma_stored || (args.d.is_lined && !is_wide)) && !args.d.is_transposed &&
-           args.work.cluster_parts == 1 && (type == TG_TYPE_FP32) == is_wide && !tgi_is_fp8(type) &&
-           (args.gemm.is_sum_alone || !Shape::feed::is_sliced);
+           args.work.cluster_splits == 1 && (type == TG_TYPE_FP32) == is_wide &&
+           !tgi_is_fp8(type) && (args.gemm.is_sum_alone || !Shape::feed::is_sliced);
 }
 
 /* Sends the sums of a tile, if the cluster's blocks share out its k, to the blocks that add them.
  * Then waits for the sums that this block adds. */
 template <class Shape>
 static __device__ __forceinline__ void
-tgi_exchange_partial_tiles(const tgi_consumer<Shape> &at, int part,
+tgi_exchange_partial_tiles(const tgi_consumer<Shape> &at, int split,
                            const float (&sum)[Shape::cols / 2])
 {
     const tgi_wgmma_args &args = at.args;
     const tgi_wgmma_memory<Shape> &memory = at.memory;
     const int has_partial_tiles = tgi_expect_partial_tiles<Shape>(
-        part, args.work.cluster_parts, memory.sent, threadIdx.x == TGI_WARPGROUP);
+        split, args.work.cluster_splits, memory.sent, threadIdx.x == TGI_WARPGROUP);
     /* Without this barrier partial tiles would overwrite stages that other blocks still read. */
     tgi_cluster_barrier();
-    tgi_send_partial_tiles<Shape::cols>(args, part, at.rank, at.group, memory.stages, memory.sent,
+    tgi_send_partial_tiles<Shape::cols>(args, split, at.rank, at.group, memory.stages, memory.sent,
                                         sum);
     if (has_partial_tiles)
         tgi_barrier_wait(memory.sent, 0);
@@ -211,7 +211,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         const tgi_consumer<Shape> at = {args, memory, rank, group};
         tgi_cluster_tile tile = schedule.tile(i);
         const int has_epilogue = !feed::is_sliced && !args.gemm.is_sum_alone &&
-                                 args.work.cluster_parts == 1 && tile.split < 0;
+                                 args.work.cluster_splits == 1 && tile.split_tile < 0;
         if (has_epilogue)
             tgi_find_terms(at, tile).copy();
         float sum[Shape::blocks][Shape::cols / 2] = {};
@@ -228,29 +228,30 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         const int row = tile.row;
         tile.row += group * TGI_BLOCK_LINES;
         feed::finish(args, tile, repair, sum[0]);
-        if (args.work.cluster_parts > 1)
-            tgi_exchange_partial_tiles<Shape>(at, tile.part, sum[0]);
-        const uint32_t part = memory.parts + group * TGI_FRAGMENT_BYTES;
-        if (tile.split >= 0) {
-            tgi_write_partial_tiles<Shape::cols>(args, tile.split, tile.part, group,
+        if (args.work.cluster_splits > 1)
+            tgi_exchange_partial_tiles<Shape>(at, tile.split, sum[0]);
+        const uint32_t staged = memory.boxes + group * TGI_FRAGMENT_BYTES;
+        if (tile.split_tile >= 0) {
+            tgi_write_partial_tiles<Shape::cols>(args, tile.split_tile, tile.split, group,
                                                  Shape::group_count, sum[0]);
         } else if (tgi_is_plain_store<Shape>(args)) {
             /* Few steps would not hide the store. */
             const int is_later = Shape::may_defer && args.d.is_tma_stored &&
                                  schedule.next(i) < schedule.end() &&
                                  tgi_is_same_problem(schedule, given, i, schedule.next(i)) &&
-                                 args.work.step_count >= deferred.part_count;
+                                 args.work.step_count >= deferred.box_count;
             if (is_later) {
                 deferred.begin(tile, sum[0], tgi_find_d_type(args.gemm.problem));
                 continue;
             }
             if (Shape::is_wide || args.d.is_tma_stored)
-                tgi_store_tile_boxes<Shape::is_wide>(args, tile, sum[0], part, group + 1, repair);
+                tgi_store_tile_boxes<Shape::is_wide>(args, tile, sum[0], staged, group + 1, repair);
             else
-                tgi_store_tile_lines(args.gemm, tile, sum[0], part);
+                tgi_store_tile_lines(args.gemm, tile, sum[0], staged);
         } else {
             tile.row = row;
-            tgi_store_partial_tiles<Shape>(args, tile, group, memory.stages, part, sum[0], repair);
+            tgi_store_partial_tiles<Shape>(args, tile, group, memory.stages, staged, sum[0],
+                                           repair);
         }
         deferred = {}; /* its old value would occupy registers up to here */
     }

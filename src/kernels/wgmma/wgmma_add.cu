@@ -1,6 +1,6 @@
 /*
- * Ends split-K of family wgmma. A warpgroup adds the parts of one partial tile and stores it as the
- * kernel that computes whole tiles does. There is a function for each number of columns of a
+ * Ends split-K of family wgmma. A warpgroup adds the splits of one partial tile and stores it as
+ * the kernel that computes whole tiles does. There is a function for each number of columns of a
  * partial tile. A tile's own partial tiles may be added as narrower ones, by more blocks.
  */
 #include "kernels/instances.cuh"
@@ -22,28 +22,29 @@ static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &ar
 {
     const int col_count = args.work.tile_cols / Cols, row_count = args.work.tile_rows / 64;
     const int per_tile = row_count * col_count;
-    const int split = blockIdx.x / per_tile, index = blockIdx.x % per_tile;
-    const int64_t first = static_cast<int64_t>(split) * args.gemm.k_part_count * per_tile + index;
+    const int split_tile = blockIdx.x / per_tile, index = blockIdx.x % per_tile;
+    const int64_t first =
+        static_cast<int64_t>(split_tile) * args.gemm.split_count * per_tile + index;
     float sum[TGI_PARTIAL_SUMS(Cols)] = {};
     tgi_add_partial_tiles(args, first, per_tile, sum);
     tgi_cluster_tile tile = tgi_find_cluster_tile(
-        args.work, args.work.whole_count + split / args.work.cluster_rows,
-        split % args.work.cluster_rows, args.work.tile_rows, args.work.tile_cols);
+        args.work, args.work.whole_count + split_tile / args.work.cluster_rows,
+        split_tile % args.work.cluster_rows, args.work.tile_rows, args.work.tile_cols);
     tile.row += index / col_count * 64;
     tile.col += index % col_count * Cols;
-    const uint32_t part = (tgi_shared_address(shared) + 1023) & ~1023u;
+    const uint32_t staged = (tgi_shared_address(shared) + 1023) & ~1023u;
     const tgi_store_turn alone = {0, 0, 0};
     if (Cols == 64 && args.slice_count > 0) {
         tgi_slice_repair repair(args);
         if (args.b_slices.ranges)
             repair.find_rows(tile);
-        tgi_finish_fragment(args, tile, sum, alone, part, 1, repair);
+        tgi_finish_fragment(args, tile, sum, alone, staged, 1, repair);
     } else {
         partial_output output = {args.gemm, args.d_map, args.d};
         /* A TMA box of D is as wide as the tile's own partial tiles. */
         if (Cols < TGI_FRAGMENT_COLS(args.work.tile_cols))
             output.d.is_tma_stored = 0;
-        tgi_finish_fragment(output, tile, sum, alone, part, 1, tgi_no_repair(args));
+        tgi_finish_fragment(output, tile, sum, alone, staged, 1, tgi_no_repair(args));
     }
     if (threadIdx.x == 0)
         tgi_tma_store_wait<0>();

@@ -2,8 +2,8 @@
  * one does not reach. What goes to such a rank is packed into parcels; a message of MPI says before
  * where each of them belongs. NCCL moves parcels from GPU to GPU, or MPI does by way of pinned
  * memory, which the call then waits for. */
-#ifndef TGI_DIST_WIRE_PARTS_H
-#define TGI_DIST_WIRE_PARTS_H
+#ifndef TGI_DIST_WIRE_LINKS_H
+#define TGI_DIST_WIRE_LINKS_H
 
 #include "dist_nccl.h"
 #include "dist_wire.h"

@@ -1,6 +1,6 @@
-/* Chooses how the families on wgmma share out tiles, clusters and split-K parts. */
-#ifndef TGI_WGMMA_SPLIT_H
-#define TGI_WGMMA_SPLIT_H
+/* Chooses how the families on wgmma share out tiles, clusters and splits. */
+#ifndef TGI_WGMMA_TILING_H
+#define TGI_WGMMA_TILING_H
 
 #include "cuda/families/operand.h"
 #include "plan/backend.h"
@@ -40,10 +40,10 @@ int64_t tgi_wgmma_partial_tile_bytes(const tgi_kernel *kernel, const tgi_problem
                                      const tgi_wgmma_decision *decision);
 
 /* Chooses the cluster size and the split of k by predicted time. Fills the proposal's legality,
- * decision, workspace_bytes and predicted_s. A batch-invariant problem has split-K parts of
- * part_elems elements (tgi_gemm_invariant_part), except for FP32 by slices. */
-void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *problem,
-                            const tgi_operand operand[2], int64_t part_elems,
-                            tgi_proposal *proposal);
+ * decision, workspace_bytes and predicted_s. A batch-invariant problem has splits of
+ * split_elems elements (tgi_gemm_invariant_split), except for FP32 by slices. */
+void tgi_wgmma_choose_tiling(const tgi_machine *machine, const tgi_problem *problem,
+                             const tgi_operand operand[2], int64_t split_elems,
+                             tgi_proposal *proposal);
 
 #endif

@@ -1,4 +1,4 @@
-#include "cpu/panels.h"
+#include "cpu/micropanels.h"
 
 #include "core/operand_view.h"
 
@@ -15,21 +15,21 @@ int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows)
     return tgi_divide_up(rows, tile_rows);
 }
 
-tgi_tile_split tgi_cpu_split_rows(int64_t rows, int tile_rows)
+tgi_row_tiling tgi_cpu_tile_rows(int64_t rows, int tile_rows)
 {
-    tgi_tile_split split = {.count = tgi_cpu_tile_count(rows, tile_rows)};
-    if (split.count) {
-        split.rows = rows / split.count;
-        split.larger_count = rows - split.rows * split.count;
+    tgi_row_tiling tiling = {.count = tgi_cpu_tile_count(rows, tile_rows)};
+    if (tiling.count) {
+        tiling.rows = rows / tiling.count;
+        tiling.larger_count = rows - tiling.rows * tiling.count;
     }
-    return split;
+    return tiling;
 }
 
-int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles)
+int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles)
 {
     int64_t vectors = tgi_divide_up(n, tiles->vector_elems);
-    int64_t panels = tgi_divide_up(n, tiles->cols);
-    return panels ? tgi_divide_up(vectors, panels) * tiles->vector_elems : tiles->cols;
+    int64_t micropanels = tgi_divide_up(n, tiles->cols);
+    return micropanels ? tgi_divide_up(vectors, micropanels) * tiles->vector_elems : tiles->cols;
 }
 
 int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
@@ -50,13 +50,13 @@ int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi
         return 0;
     left->order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
     left->stride = p->a.col == 1 ? p->a.row : p->a.col;
-    left->is_paneled = 0;
+    left->is_in_micropanels = 0;
     return 1;
 }
 
 /* Runs a tile into local memory and applies the whole epilogue from there. It serves a D of another
  * type or layout, scales, and a C whose rows are not contiguous. */
-static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_tile *tile,
+static void run_tile_and_finish(const tgi_micropanels *s, tgi_tile_fn *function, tgi_tile *tile,
                                 const void *a, const void *b, int64_t i, int64_t j, int64_t rows)
 {
     _Alignas(64) char sums[TGI_TILE_MAX_BYTES];
@@ -76,7 +76,7 @@ static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_
 }
 
 /* Returns 1 if tiles may write D themselves. */
-static int is_fused(const tgi_panels *s)
+static int is_fused(const tgi_micropanels *s)
 {
     const tgi_problem *p = s->call->problem;
     int reads_c = s->is_first && p->epilogue.beta != 0.0;
@@ -91,7 +91,7 @@ typedef enum tile_target { TO_SUMS, TO_D, TO_FINISH } tile_target;
 
 /* The state that all tiles of a block share. */
 typedef struct tile_walk {
-    const tgi_panels *panels;
+    const tgi_micropanels *micropanels;
     tile_target target;
     char *d;
     const char *c; /* D if there is no C; it is then never read */
@@ -105,13 +105,13 @@ typedef struct tile_walk {
 /* Runs `count` tiles of `rows` rows. The first one lies at (i, j) of the block. */
 static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, int64_t j)
 {
-    const tgi_panels *s = walk->panels;
+    const tgi_micropanels *s = walk->micropanels;
     const tgi_tile_set *tiles = s->tiles;
     const int64_t bytes = tiles->accum_bytes;
     tgi_tile_fn *function = tiles->functions[rows - 1][s->a.order];
     tgi_tile *tile = &walk->tile;
     tile->a_step = rows * walk->a_row;
-    tile->a_ahead = s->a.is_paneled || s->split.count == 1
+    tile->a_ahead = s->a.is_in_micropanels || s->tiling.count == 1
                         ? 0
                         : tgi_cpu_find_ahead(tiles, s->a.order, rows, tile->a_step);
     const char *a = walk->a;
@@ -134,13 +134,15 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
 
 /* Sets every field that run_tiles reads for the target, and no other field. Clearing the whole
  * struct would take as long as a small product. */
-static inline void start_walk(const tgi_panels *s, tile_walk *walk)
+static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
 {
     const tgi_problem *p = s->call->problem;
     const int64_t bytes = s->tiles->accum_bytes;
     tgi_tile *tile = &walk->tile;
-    walk->panels = s;
-    walk->a_row = s->a.is_paneled ? s->k_elems : s->a.order == TGI_A_ALONG_K ? s->a.stride : 1;
+    walk->micropanels = s;
+    walk->a_row = s->a.is_in_micropanels        ? s->k_elems
+                  : s->a.order == TGI_A_ALONG_K ? s->a.stride
+                                                : 1;
     walk->target = s->sums ? TO_SUMS : is_fused(s) ? TO_D : TO_FINISH;
     tile->k = s->k_elems;
     tile->a_stride = s->a.stride;
@@ -171,38 +173,39 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     const tg_bias bias = s->is_last ? p->epilogue.bias : TG_BIAS_NONE;
     if (bias != TG_BIAS_NONE)
         walk->bias =
-            tgi_problem_find_part(p, TGI_OPERAND_bias, s->call->bias, s->batch, s->row, s->col);
+            tgi_problem_find_element(p, TGI_OPERAND_bias, s->call->bias, s->batch, s->row, s->col);
     tgi_cpu_set_epilogue(tile, walk->alpha, walk->beta, bias,
                          s->is_last ? p->epilogue.activation : TG_ACTIVATION_NONE);
 }
 
-/* Walks the tiles down the columns or along the rows. Down the columns a panel of B stays in cache
- * while row tiles of A pass. Along the rows the tile of A stays, and D is written in long runs. */
-void tgi_cpu_run_panels(const tgi_panels *s)
+/* Walks the tiles down the columns or along the rows. Down the columns a micropanel of B stays in
+ * cache while row tiles of A pass. Along the rows the tile of A stays, and D is written in long
+ * runs. */
+void tgi_cpu_run_micropanels(const tgi_micropanels *s)
 {
-    const int64_t elem_bytes = s->tiles->elem_bytes, panel_cols = s->b.cols;
-    const int64_t panel_bytes = s->b.panel_elems * elem_bytes;
+    const int64_t elem_bytes = s->tiles->elem_bytes, micropanel_cols = s->b.cols;
+    const int64_t micropanel_bytes = s->b.micropanel_elems * elem_bytes;
     const int is_along_rows = s->decision->is_along_rows;
-    const int64_t group_cols = is_along_rows ? s->cols : panel_cols;
-    const tgi_tile_split split = s->split;
+    const int64_t group_cols = is_along_rows ? s->cols : micropanel_cols;
+    const tgi_row_tiling tiling = s->tiling;
     tile_walk walk;
     start_walk(s, &walk);
     const char *b = s->b.data;
-    for (int64_t group = 0; group < s->cols; group += group_cols, b += panel_bytes) {
+    for (int64_t group = 0; group < s->cols; group += group_cols, b += micropanel_bytes) {
         int64_t end = group + group_cols < s->cols ? group + group_cols : s->cols;
         walk.a = s->a.data;
         int64_t i = 0, rows, count;
-        for (int64_t index = 0; index < split.count; index += count, i += count * rows) {
-            const int is_larger = index < split.larger_count;
-            rows = split.rows + is_larger;
-            count = is_along_rows ? 1 : (is_larger ? split.larger_count : split.count) - index;
-            if (s->a.is_paneled)
+        for (int64_t index = 0; index < tiling.count; index += count, i += count * rows) {
+            const int is_larger = index < tiling.larger_count;
+            rows = tiling.rows + is_larger;
+            count = is_along_rows ? 1 : (is_larger ? tiling.larger_count : tiling.count) - index;
+            if (s->a.is_in_micropanels)
                 walk.tile.a_stride = rows;
             walk.b = b;
-            for (int64_t j = group; j < end; j += panel_cols) {
-                walk.tile.cols = (int)(end - j < panel_cols ? end - j : panel_cols);
+            for (int64_t j = group; j < end; j += micropanel_cols) {
+                walk.tile.cols = (int)(end - j < micropanel_cols ? end - j : micropanel_cols);
                 run_tiles(&walk, i, rows, count, j);
-                walk.b += panel_bytes;
+                walk.b += micropanel_bytes;
             }
             walk.a += count * rows * walk.a_row * elem_bytes;
         }

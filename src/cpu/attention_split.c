@@ -6,7 +6,8 @@
 
 #define LOG2_E 1.4426950408889634
 
-/* Computes D = A B, for `rows` rows of D by tiles. The rows of B and D have a panel's length. */
+/* Computes D = A B, for `rows` rows of D by tiles. The rows of B and D have a query block's
+ * length. */
 static void multiply(const tgi_attention_run *run, int64_t rows, int64_t k, tgi_attention_rows a,
                      tgi_a_order order, const char *b, char *d, int64_t used)
 {
@@ -59,20 +60,20 @@ static void sum_seen(const tgi_attention_run *run, const tgi_attention_room *roo
     }
 }
 
-/* Returns 1 if a query of the panel does not see all `count` keys from `first` on. */
+/* Returns 1 if a query of the query block does not see all `count` keys from `first` on. */
 static int is_at_edge(const tgi_attention_range *range, int64_t first, int64_t count)
 {
     return range->all_low > first || range->all_high < first + count;
 }
 
 /* Sets the keys of the block that each column sees, and the places of the queries. */
-static void find_edges(const tgi_attention_run *run, const tgi_attention_room *room, int64_t panel,
-                       int64_t first, int64_t count)
+static void find_edges(const tgi_attention_run *run, const tgi_attention_room *room,
+                       int64_t query_block, int64_t first, int64_t count)
 {
     const int is_fp64 = tgi_attention_is_fp64(run);
     const int64_t cols = run->tiles->cols;
     for (int64_t c = 0; c < cols; c++) {
-        const int64_t at = panel * cols + c;
+        const int64_t at = query_block * cols + c;
         int64_t low = ((int64_t *)room->lows)[at] - first;
         int64_t high = ((int64_t *)room->highs)[at] - first;
         low = low < 0 ? 0 : low > count ? count : low;
@@ -87,7 +88,7 @@ static void find_edges(const tgi_attention_run *run, const tgi_attention_room *r
 /* A block of keys with its V. */
 typedef struct keys_block {
     int64_t first, length;
-    tgi_attention_rows keys, values; /* loaded when a panel first sees the block */
+    tgi_attention_rows keys, values; /* loaded when a query block first sees the block */
     int is_finite;                   /* 1 if all of V is; -1: not known */
 } keys_block;
 
@@ -100,25 +101,25 @@ static int check_finite(const tgi_attention_run *run, keys_block *keys)
     return keys->is_finite;
 }
 
-/* Adds the first `count` keys of a block to a panel. */
+/* Adds the first `count` keys of a block to a query block. */
 static void add_block(const tgi_attention_run *run, const tgi_attention_item *item,
-                      const tgi_attention_room *room, int64_t panel, keys_block *keys,
+                      const tgi_attention_room *room, int64_t query_block, keys_block *keys,
                       int64_t count)
 {
     const int64_t first = keys->first;
     const tg_attention *a = run->attention;
     const int64_t cols = run->tiles->cols, bytes = run->tiles->accum_bytes;
     const tgi_attention_state sums = {room->sums, a->v_head_size, cols,
-                                      tgi_attention_count_cols(run, item, panel)};
+                                      tgi_attention_count_cols(run, item, query_block)};
     tgi_attention_state state = sums;
-    state.rows = room->parts + panel * run->state_bytes;
-    const char *queries = room->queries + panel * a->head_size * cols * bytes;
-    const int is_edge = is_at_edge(&room->ranges[panel], first, count);
+    state.rows = room->splits + query_block * run->state_bytes;
+    const char *queries = room->queries + query_block * a->head_size * cols * bytes;
+    const int is_edge = is_at_edge(&room->ranges[query_block], first, count);
     if (is_edge || a->has_slopes)
-        find_edges(run, room, panel, first, count);
+        find_edges(run, room, query_block, first, count);
     multiply(run, count, a->head_size, keys->keys, TGI_A_ALONG_K, queries, room->scores, sums.cols);
     if (a->has_bias)
-        tgi_attention_load_bias(run, item, room, panel, first, count);
+        tgi_attention_load_bias(run, item, room, query_block, first, count);
     const tgi_attention_block block = {
         .keys = count,
         .scores = room->scores,
@@ -126,7 +127,7 @@ static void add_block(const tgi_attention_run *run, const tgi_attention_item *it
         .cap = a->soft_cap * LOG2_E,
         .cap_inverse = a->soft_cap > 0.0 ? 1.0 / (a->soft_cap * LOG2_E) : 0.0,
         .bias = a->has_bias ? room->bias : NULL,
-        .slopes = a->has_slopes ? room->slopes + panel * cols * bytes : NULL,
+        .slopes = a->has_slopes ? room->slopes + query_block * cols * bytes : NULL,
         .places = room->place,
         .low = is_edge ? room->low : NULL,
         .high = is_edge ? room->high : NULL};
@@ -147,13 +148,13 @@ void tgi_attention_clear(const tgi_attention_run *run, char *state)
         tgi_attention_write(state, sums + c, tgi_attention_is_fp64(run), -INFINITY);
 }
 
-/* Adds a block of keys to all panels that see some of them. */
+/* Adds a block of keys to all query blocks that see some of them. */
 static void add_block_to_all(const tgi_attention_run *run, const tgi_attention_item *item,
                              const tgi_attention_room *room, keys_block *keys)
 {
     const tg_attention *a = run->attention;
-    for (int64_t panel = 0; panel < run->panel_count; panel++) {
-        const tgi_attention_range *range = &room->ranges[panel];
+    for (int64_t query_block = 0; query_block < run->query_block_count; query_block++) {
+        const tgi_attention_range *range = &room->ranges[query_block];
         if (range->high <= keys->first || range->low >= keys->first + keys->length)
             continue;
         if (!keys->keys.data) {
@@ -163,17 +164,17 @@ static void add_block_to_all(const tgi_attention_run *run, const tgi_attention_i
                                                    keys->length, room->values);
         }
         const int64_t seen = range->high - keys->first;
-        add_block(run, item, room, panel, keys, seen < keys->length ? seen : keys->length);
+        add_block(run, item, room, query_block, keys, seen < keys->length ? seen : keys->length);
     }
 }
 
-void tgi_attention_add_part(const tgi_attention_run *run, const tgi_attention_item *item,
-                            int64_t part, const tgi_attention_room *room)
+void tgi_attention_add_split(const tgi_attention_run *run, const tgi_attention_item *item,
+                             int64_t split, const tgi_attention_room *room)
 {
-    const int64_t start = part * TGI_ATTENTION_PART;
-    for (int64_t panel = 0; panel < run->panel_count; panel++)
-        tgi_attention_clear(run, room->parts + panel * run->state_bytes);
-    for (int64_t first = start; first < start + TGI_ATTENTION_PART && first < item->keys;
+    const int64_t start = split * TGI_ATTENTION_SPLIT;
+    for (int64_t query_block = 0; query_block < run->query_block_count; query_block++)
+        tgi_attention_clear(run, room->splits + query_block * run->state_bytes);
+    for (int64_t first = start; first < start + TGI_ATTENTION_SPLIT && first < item->keys;
          first += TGI_ATTENTION_BLOCK) {
         const int64_t left = item->keys - first;
         keys_block keys = {.first = first,

@@ -1,43 +1,43 @@
 /* The innermost two loops of the direct and packed families: they compute a block of D by register
  * tiles. */
-#ifndef TGI_CPU_PANELS_H
-#define TGI_CPU_PANELS_H
+#ifndef TGI_CPU_MICROPANELS_H
+#define TGI_CPU_MICROPANELS_H
 
 #include "cpu/cpu.h"
 
-/* A block of A as tiles read it: in either order of tile.h, or paneled. A paneled block stores row
- * tile after row tile, each k x (rows of the tile) with its rows side by side. */
+/* A block of A as tiles read it: in either order of tile.h, or in micropanels. Such a block stores
+ * row tile after row tile, each k x (rows of the tile) with its rows side by side. */
 typedef struct tgi_left {
     const void *data;
     tgi_a_order order;
-    int64_t stride; /* stride of the dimension that is not contiguous */
-    int is_paneled; /* row tile by row tile, each k x (rows of the tile) */
+    int64_t stride;        /* stride of the dimension that is not contiguous */
+    int is_in_micropanels; /* row tile by row tile, each k x (rows of the tile) */
 } tgi_left;
 
-/* A block of B in panels of `cols` columns. Element (p, j) lies at
- * data + (j / cols) * panel_elems + p * row + j % cols. */
+/* A block of B in micropanels of `cols` columns. Element (p, j) lies at
+ * data + (j / cols) * micropanel_elems + p * row + j % cols. */
 typedef struct tgi_right {
     const void *data;
     int64_t row;
-    int64_t panel_elems; /* to the next panel */
+    int64_t micropanel_elems; /* to the next micropanel */
     int64_t cols;
 } tgi_right;
 
 /* A split of rows into tiles that differ by one row at most. The first larger_count tiles have rows
  * + 1 rows, the others `rows`. */
-typedef struct tgi_tile_split {
+typedef struct tgi_row_tiling {
     int64_t count, larger_count, rows;
-} tgi_tile_split;
+} tgi_row_tiling;
 
 /* One block of D at (row, col) of batch entry `batch`, for one chunk of k. */
-typedef struct tgi_panels {
+typedef struct tgi_micropanels {
     const tgi_call *call;
     const tgi_packed_decision *decision;
     const tgi_isa_kernels *kernels;
     const tgi_tile_set *tiles;
     int64_t batch, row, col, rows, cols;
-    tgi_tile_split split; /* splits the rows into tiles */
-    int64_t k_elems;      /* tile elements along k */
+    tgi_row_tiling tiling; /* splits the rows into tiles */
+    int64_t k_elems;       /* tile elements along k */
     tgi_left a;
     tgi_right b;
     void *sums; /* raw sums go here (rows x cols); NULL: they go to D */
@@ -46,9 +46,9 @@ typedef struct tgi_panels {
     int64_t running_row;
     int is_first, is_last;
     tgi_prefetch *prefetch; /* rows of later blocks that tiles prefetch, or NULL */
-} tgi_panels;
+} tgi_micropanels;
 
-void tgi_cpu_run_panels(const tgi_panels *panels);
+void tgi_cpu_run_micropanels(const tgi_micropanels *micropanels);
 
 /* Returns 1 if tiles have one vector of columns. A call then computes one tile. */
 static inline int tgi_cpu_is_narrow(const tgi_tile_set *tiles)
@@ -60,11 +60,11 @@ static inline int tgi_cpu_is_narrow(const tgi_tile_set *tiles)
 const tgi_tile_set *tgi_cpu_packed_tiles(const tgi_isa_kernels *kernels, int64_t n);
 
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows);
-tgi_tile_split tgi_cpu_split_rows(int64_t rows, int tile_rows);
+tgi_row_tiling tgi_cpu_tile_rows(int64_t rows, int tile_rows);
 
-/* Returns the columns of a panel for n columns in all: as many whole vectors as possible, equal in
- * all panels. */
-int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles);
+/* Returns the columns of a micropanel for n columns in all: as many whole vectors as possible,
+ * equal in all micropanels. */
+int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles);
 
 /* Returns how far from its own A a tile of `rows` rows prefetches A for later tiles: the next rows,
  * or the second line of them from there if they lie side by side. */

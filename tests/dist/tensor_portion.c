@@ -1,4 +1,4 @@
-#include "tensor_part.h"
+#include "tensor_portion.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,12 +6,12 @@
 
 #include "distributed_case.h"
 
-tensor_part make_tensor_part(tg_type type, int64_t rows, int64_t cols, int64_t first_row,
-                             int64_t first_col, char which, int is_col_major, int64_t gap)
+tensor_portion make_tensor_portion(tg_type type, int64_t rows, int64_t cols, int64_t first_row,
+                                   int64_t first_col, char which, int is_col_major, int64_t gap)
 {
-    tensor_part made = {.matrix = tg_make_matrix(type, NULL, rows, cols),
-                        .first_row = first_row,
-                        .first_col = first_col};
+    tensor_portion made = {.matrix = tg_make_matrix(type, NULL, rows, cols),
+                           .first_row = first_row,
+                           .first_col = first_col};
     made.matrix.row_stride = is_col_major ? 1 : cols + gap;
     made.matrix.col_stride = is_col_major ? rows + gap : 1;
     made.bytes = ((rows + gap) * (cols + gap) + 8) * 8;
@@ -29,13 +29,13 @@ tensor_part make_tensor_part(tg_type type, int64_t rows, int64_t cols, int64_t f
     return made;
 }
 
-void free_tensor_part(const tensor_part *made)
+void free_tensor_portion(const tensor_portion *made)
 {
     free(made->matrix.data);
     free(made->poison);
 }
 
-int is_tensor_right(const tensor_part *d, const int64_t *k_counts, int first_term, int terms,
+int is_tensor_right(const tensor_portion *d, const int64_t *k_counts, int first_term, int terms,
                     double alpha)
 {
     const tg_matrix *m = &d->matrix;

@@ -1,8 +1,8 @@
 /*
- * Shares out a problem of the families on wgmma in tiles, clusters of blocks and split-K parts. The
+ * Shares out a problem of the families on wgmma in tiles, clusters of blocks and splits. The
  * split with the shortest predicted time is chosen.
  */
-#include "cuda/families/wgmma_split.h"
+#include "cuda/families/wgmma_tiling.h"
 
 #include <math.h>
 
@@ -120,11 +120,11 @@ static void try_split(const tgi_machine *machine, const tgi_problem *p, tgi_wgmm
 {
     const tgi_kernel *kernel = proposal->kernel;
     tgi_wgmma_decision decision = proposal->decision.wgmma;
-    decision.split_elems = (int64_t)work.part_steps * kernel->tile_depth;
-    decision.split_count = work.cluster_parts > 1 ? 1 : (int64_t)work.part_count;
+    decision.split_elems = (int64_t)work.split_steps * kernel->tile_depth;
+    decision.split_count = work.cluster_splits > 1 ? 1 : (int64_t)work.split_count;
     decision.whole_tiles = (int64_t)work.whole_count * work.cluster_rows;
     decision.cluster_rows = work.cluster_rows;
-    decision.cluster_parts = work.cluster_parts;
+    decision.cluster_splits = work.cluster_splits;
     const double seconds = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
     const int64_t bytes = tgi_wgmma_partial_tile_bytes(kernel, p, &decision);
     const int is_limited = !p->is_batch_invariant || tgi_kernels_has_slices(kernel);
@@ -145,10 +145,10 @@ static double count_slots(const tgi_machine *machine, int blocks)
     return (double)(machine->gpu.sm_count * (int64_t)used[blocks - 1] / (int64_t)used[0] / blocks);
 }
 
-/* Tries to split k of every tile over the `parts` blocks of a column of a cluster, part_steps each.
- * The partial tiles must fit into the stages, and all clusters must run at once. */
+/* Tries to split k of every tile over the `splits` blocks of a column of a cluster, split_steps
+ * each. The partial tiles must fit into the stages, and all clusters must run at once. */
 static void try_cluster_split(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
-                              int parts, double part_steps, tgi_proposal *proposal)
+                              int splits, double split_steps, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int fragment_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
@@ -158,12 +158,12 @@ static void try_cluster_split(const tgi_machine *machine, const tgi_problem *p, 
     const int64_t room =
         (int64_t)(kernel->tile_rows + kernel->tile_cols) * tgi_wgmma_line_bytes(kernel) * stages;
     const int64_t bytes =
-        tgi_divide_up(fragments, parts) * parts * FRAGMENT_ROWS * fragment_cols * SUM_BYTES;
-    if (parts < 2 || parts * work.cluster_rows > CLUSTER_MAX || bytes > room)
+        tgi_divide_up(fragments, splits) * splits * FRAGMENT_ROWS * fragment_cols * SUM_BYTES;
+    if (splits < 2 || splits * work.cluster_rows > CLUSTER_MAX || bytes > room)
         return;
-    work.part_steps = part_steps;
-    work.cluster_parts = parts;
-    work.slot_count = count_slots(machine, parts * work.cluster_rows);
+    work.split_steps = split_steps;
+    work.cluster_splits = splits;
+    work.slot_count = count_slots(machine, splits * work.cluster_rows);
     if (work.whole_count <= work.slot_count)
         try_split(machine, p, work, proposal);
 }
@@ -171,15 +171,15 @@ static void try_cluster_split(const tgi_machine *machine, const tgi_problem *p, 
 static void try_cluster_splits(const tgi_machine *machine, const tgi_problem *p,
                                tgi_wgmma_work work, tgi_proposal *proposal)
 {
-    for (int parts = 2; parts * work.cluster_rows <= CLUSTER_MAX; parts++) {
-        const double part_steps = ceil(work.step_count / parts);
-        if (ceil(work.step_count / part_steps) == parts)
-            try_cluster_split(machine, p, work, parts, part_steps, proposal);
+    for (int splits = 2; splits * work.cluster_rows <= CLUSTER_MAX; splits++) {
+        const double split_steps = ceil(work.step_count / splits);
+        if (ceil(work.step_count / split_steps) == splits)
+            try_cluster_split(machine, p, work, splits, split_steps, proposal);
     }
 }
 
-/* Tries to split the tiles that would leave multiprocessors idle in the last rounds. Their split-K
- * parts fill whole rounds. */
+/* Tries to split the tiles that would leave multiprocessors idle in the last rounds. Their splits
+ * fill whole rounds. */
 static void try_workspace_splits(const tgi_machine *machine, const tgi_problem *p,
                                  tgi_wgmma_work work, tgi_proposal *proposal)
 {
@@ -191,10 +191,10 @@ static void try_workspace_splits(const tgi_machine *machine, const tgi_problem *
         for (double round = 1.0; work.split_tile_count > 0.0 && round <= TGI_WGMMA_SPLIT_ROUNDS;
              round += 1.0) {
             const double wanted = floor(round * slots / work.split_tile_count);
-            if (wanted < 2.0 || wanted > fmin(steps, TGI_WGMMA_PARTS_MAX))
+            if (wanted < 2.0 || wanted > fmin(steps, TGI_WGMMA_SPLITS_MAX))
                 continue;
-            work.part_steps = ceil(steps / wanted);
-            work.part_count = ceil(steps / work.part_steps);
+            work.split_steps = ceil(steps / wanted);
+            work.split_count = ceil(steps / work.split_steps);
             try_split(machine, p, work, proposal);
         }
     }
@@ -206,37 +206,37 @@ static void try_run_splits(const tgi_machine *machine, const tgi_problem *p, tgi
                            tgi_proposal *proposal)
 {
     const double slots = work.slot_count, units = work.whole_count;
-    const double rounds = floor(units / slots), parts = ceil(work.step_count / TGI_RUN_CHUNKS);
-    if (parts < 2.0 || parts > TGI_WGMMA_PARTS_MAX)
+    const double rounds = floor(units / slots), splits = ceil(work.step_count / TGI_RUN_CHUNKS);
+    if (splits < 2.0 || splits > TGI_WGMMA_SPLITS_MAX)
         return;
-    work.part_steps = TGI_RUN_CHUNKS;
-    work.part_count = parts;
+    work.split_steps = TGI_RUN_CHUNKS;
+    work.split_count = splits;
     for (double whole = rounds; whole >= 0.0 && whole >= rounds - 1.0; whole -= 1.0) {
         work.whole_count = whole * slots;
         work.split_tile_count = units - work.whole_count;
         if (work.split_tile_count > 0.0 &&
-            work.split_tile_count * parts <= TGI_WGMMA_RUN_ROUNDS * slots)
+            work.split_tile_count * splits <= TGI_WGMMA_RUN_ROUNDS * slots)
             try_split(machine, p, work, proposal);
     }
 }
 
-/* Takes the split-K parts of a batch-invariant problem: all tiles are split alike. A cluster adds
+/* Takes the splits of a batch-invariant problem: all tiles are split alike. A cluster adds
  * them in the same order as the kernel that adds partial tiles. */
-static void take_invariant_parts(const tgi_machine *machine, const tgi_problem *p,
-                                 tgi_wgmma_work work, int64_t part_elems, tgi_proposal *proposal)
+static void take_invariant_splits(const tgi_machine *machine, const tgi_problem *p,
+                                  tgi_wgmma_work work, int64_t split_elems, tgi_proposal *proposal)
 {
-    if (part_elems >= p->k) {
+    if (split_elems >= p->k) {
         try_split(machine, p, work, proposal);
         return;
     }
-    const double part_steps = (double)tgi_divide_up(part_elems, proposal->kernel->tile_depth);
-    const double parts = ceil(work.step_count / part_steps);
-    if (parts <= CLUSTER_MAX)
-        try_cluster_split(machine, p, work, (int)parts, part_steps, proposal);
+    const double split_steps = (double)tgi_divide_up(split_elems, proposal->kernel->tile_depth);
+    const double splits = ceil(work.step_count / split_steps);
+    if (splits <= CLUSTER_MAX)
+        try_cluster_split(machine, p, work, (int)splits, split_steps, proposal);
     work.split_tile_count = work.whole_count;
     work.whole_count = 0.0;
-    work.part_steps = part_steps;
-    work.part_count = parts;
+    work.split_steps = split_steps;
+    work.split_count = splits;
     try_split(machine, p, work, proposal);
 }
 
@@ -262,9 +262,9 @@ static int are_crowded(const tgi_operand operand[2])
             operand[1].pitch_bytes % CROWDED_BYTES == 0);
 }
 
-void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *p,
-                            const tgi_operand operand[2], int64_t part_elems,
-                            tgi_proposal *proposal)
+void tgi_wgmma_choose_tiling(const tgi_machine *machine, const tgi_problem *p,
+                             const tgi_operand operand[2], int64_t split_elems,
+                             tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
@@ -288,18 +288,18 @@ void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *p,
             .stage_count =
                 TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),
             .is_d_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p),
-            .d_part_cols = TGI_FRAGMENT_COLS(kernel->tile_cols),
+            .d_box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols),
             .cluster_rows = cluster_rows,
             .group_rows = tgi_wgmma_group_rows(kernel, p, cluster_rows),
-            .cluster_parts = 1,
+            .cluster_splits = 1,
             .slot_count = slots,
             .whole_count = (double)tgi_wgmma_row_clusters(kernel, p, cluster_rows) *
                            (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count,
             .step_count = steps,
-            .part_count = 1.0,
-            .part_steps = steps};
+            .split_count = 1.0,
+            .split_steps = steps};
         if (p->is_batch_invariant && !tgi_kernels_has_slices(kernel)) {
-            take_invariant_parts(machine, p, work, part_elems, proposal);
+            take_invariant_splits(machine, p, work, split_elems, proposal);
             continue;
         }
         try_split(machine, p, work, proposal);

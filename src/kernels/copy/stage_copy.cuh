@@ -1,8 +1,8 @@
 /*
- * Copies a block's panel of one operand from global to shared memory by cp.async, Depth values of
- * k at a time, for family simt. "Lines" are rows of A or columns of B. Whatever the operand's
- * layout, shared memory holds [k][line], so that a thread reads four lines of one k in 16 bytes. A
- * copy of 4 bytes can place its element anywhere, and so transposes on the way.
+ * Copies the lines of one operand that a block multiplies from global to shared memory by cp.async,
+ * Depth values of k at a time, for family simt. "Lines" are rows of A or columns of B. Whatever the
+ * operand's layout, shared memory holds [k][line], so that a thread reads four lines of one k in 16
+ * bytes. A copy of 4 bytes can place its element anywhere, and so transposes on the way.
  */
 #ifndef TGI_SIMT_COPY_CUH
 #define TGI_SIMT_COPY_CUH
@@ -42,16 +42,16 @@ template <int Lines, int Depth, int Threads, int Mode> struct tgi_copy_shape {
  * lines that a warp writes when it copies along k fall into 32 different banks. */
 #define TGI_LINE_WORDS(line_count) ((line_count) + 4)
 
-/* A panel is an operand as one block sees it. Strides are in elements. */
-struct tgi_panel {
-    const float *data; /* line 0 of the block, k = 0 of the part */
+/* A block operand is an operand as one block sees it. Strides are in elements. */
+struct tgi_block_operand {
+    const float *data; /* line 0 of the block, k = 0 of the split */
     int64_t line_stride, depth_stride;
     int64_t line_count, depth_count; /* lines and k from `data` on */
 };
 
 /* The copies of one thread. Its elements of a stage lie at multiples of `stride` from `source`,
  * which advances from stage to stage, and go to `target` in the stage's shared memory. */
-struct tgi_panel_copy {
+struct tgi_stage_copy {
     const float *source;
     int64_t stride, step;
     uint32_t target;
@@ -61,14 +61,14 @@ struct tgi_panel_copy {
 /* Returns 1 if copy_piece serves every stage that has all its k, because no line is missing and the
  * copy has no gap. */
 template <int Lines, int Mode>
-static __device__ __forceinline__ int is_whole(const tgi_panel &operand)
+static __device__ __forceinline__ int is_whole(const tgi_block_operand &operand)
 {
     int64_t along = Mode == TGI_COPY_k ? operand.depth_stride : operand.line_stride;
     return operand.line_count >= Lines && along == 1;
 }
 
 template <int Lines, int Depth, int Threads, int Mode>
-static __device__ __forceinline__ tgi_panel_copy start_copy(const tgi_panel &operand,
+static __device__ __forceinline__ tgi_stage_copy start_copy(const tgi_block_operand &operand,
                                                             uint32_t shared)
 {
     typedef tgi_copy_shape<Lines, Depth, Threads, Mode> shape;
@@ -78,7 +78,7 @@ static __device__ __forceinline__ tgi_panel_copy start_copy(const tgi_panel &ope
         line = threadIdx.x / TGI_COPY_RUN;
         k = threadIdx.x % TGI_COPY_RUN;
     }
-    tgi_panel_copy copy;
+    tgi_stage_copy copy;
     copy.is_idle = line >= Lines;
     copy.source = operand.data + line * operand.line_stride + k * operand.depth_stride;
     copy.stride = Mode == TGI_COPY_k ? operand.line_stride : operand.depth_stride;
@@ -92,7 +92,7 @@ static __device__ __forceinline__ tgi_panel_copy start_copy(const tgi_panel &ope
 /* Issues copy `piece` (0 .. count - 1) of a stage at byte `offset` from the first stage, if is_on
  * is 1. */
 template <int Lines, int Depth, int Threads, int Mode>
-static __device__ __forceinline__ void copy_piece(const tgi_panel_copy &copy, uint32_t offset,
+static __device__ __forceinline__ void copy_piece(const tgi_stage_copy &copy, uint32_t offset,
                                                   int piece, int is_on)
 {
     if (Mode == TGI_COPY_k) {
@@ -120,7 +120,7 @@ static __device__ __forceinline__ void copy_piece(const tgi_panel_copy &copy, ui
 /* Issues the copies of the last stage across lines, which has `left` of its k and no line missing.
  * They are those of copy_piece, with zeros for the k that are missing. */
 template <int Lines, int Depth, int Threads, int Mode>
-static __device__ __forceinline__ void copy_tail(const tgi_panel_copy &copy, uint32_t offset,
+static __device__ __forceinline__ void copy_tail(const tgi_stage_copy &copy, uint32_t offset,
                                                  int left)
 {
     typedef tgi_copy_shape<Lines, Depth, Threads, Mode> shape;
@@ -147,7 +147,7 @@ static __device__ __forceinline__ void copy_tail(const tgi_panel_copy &copy, uin
 /* Copies a stage element by element, from k = depth on, with any strides. Elements outside become
  * zero in both operands, so that 0 x 0 is added there. */
 template <int Lines, int Depth, int Threads, int Mode>
-static __device__ __forceinline__ void copy_edge(uint32_t shared, const tgi_panel &operand,
+static __device__ __forceinline__ void copy_edge(uint32_t shared, const tgi_block_operand &operand,
                                                  int64_t depth)
 {
 #pragma unroll 1

@@ -1,12 +1,12 @@
 /*
- * The parts of the model of wgmma_model.h: products of a step (wgmma_sums.c), copies and memory
+ * The times in the model of wgmma_model.h: products of a step (wgmma_sums.c), copies and memory
  * (wgmma_loads.c), stores between two tiles (wgmma_stores.c) and split-K (wgmma_splits.c). Times
  * are seconds of one block unless a comment says otherwise. Constants are figures of
  * figures/h200.def.
  *
  */
-#ifndef TGI_WGMMA_PARTS_H
-#define TGI_WGMMA_PARTS_H
+#ifndef TGI_WGMMA_SECONDS_H
+#define TGI_WGMMA_SECONDS_H
 
 #include "model/figures.h"
 #include "model/tile_model.h"
@@ -20,7 +20,7 @@ typedef struct tgi_wgmma_step {
     double add_cycles;           /* cycles that add sums while nothing is multiplied */
 } tgi_wgmma_step;
 
-/* The inputs of one prediction, which all of its parts read. */
+/* The inputs of one prediction, which all of its terms read. */
 typedef struct tgi_wgmma_case {
     const tgi_figures *figures;
     const tgi_gpu *gpu;
@@ -74,9 +74,9 @@ double tgi_wgmma_exchange_seconds(const tgi_wgmma_case *c);
  * workspace. */
 double tgi_wgmma_partial_store_seconds(const tgi_wgmma_case *c);
 
-/* Returns the seconds that the epilogue adds to the end of a tile, of which a block stores `parts`
+/* Returns the seconds that the epilogue adds to the end of a tile, of which a block stores `boxes`
  * times 64 columns. */
-double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double parts);
+double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double boxes);
 
 /* Returns the seconds of the kernel that adds partial tiles; 0 without split-K tiles. */
 double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c);

@@ -1,6 +1,6 @@
 /*
- * Adds the parts of a split-K product, always in the same order, and stores D. A block has
- * threadIdx.x along D, 16 bytes each, and threadIdx.y across the parts. Row y sums parts y, y +
+ * Adds the splits of a split-K product, always in the same order, and stores D. A block has
+ * threadIdx.x along D, 16 bytes each, and threadIdx.y across the splits. Row y sums splits y, y +
  * blockDim.y and so on, and the rows' sums are added in order.
  */
 #include "kernels/epilogue/tile_store.cuh"
@@ -13,27 +13,27 @@ static __device__ __forceinline__ void add_vector(tgi_vector<T> &sum, const tgi_
         sum.element[i] += more.element[i];
 }
 
-/* Returns the sum of the thread's parts of the elements from `first` on. Parts are `total` elements
- * apart. */
+/* Returns the sum of the thread's splits of the elements from `first` on. Splits are `total`
+ * elements apart. */
 template <typename T>
-static __device__ __forceinline__ tgi_vector<T> sum_parts(const T *source, int64_t first,
-                                                          int64_t total, int part_count)
+static __device__ __forceinline__ tgi_vector<T> sum_splits(const T *source, int64_t first,
+                                                           int64_t total, int split_count)
 {
     constexpr int count = tgi_vector<T>::count;
     tgi_vector<T> sum = {};
     if (total % count == 0) {
 #pragma unroll 8
-        for (int part = threadIdx.y; part < part_count; part += blockDim.y)
+        for (int split = threadIdx.y; split < split_count; split += blockDim.y)
             add_vector(sum,
-                       *reinterpret_cast<const tgi_vector<T> *>(source + part * total + first));
+                       *reinterpret_cast<const tgi_vector<T> *>(source + split * total + first));
         return sum;
     }
 #pragma unroll 4
-    for (int part = threadIdx.y; part < part_count; part += blockDim.y)
+    for (int split = threadIdx.y; split < split_count; split += blockDim.y)
 #pragma unroll
         for (int i = 0; i < count; i++)
             if (first + i < total)
-                sum.element[i] += source[part * total + first + i];
+                sum.element[i] += source[split * total + first + i];
     return sum;
 }
 
@@ -85,18 +85,18 @@ static __device__ __forceinline__ void store(const tgi_gemm_args &args, int64_t 
     tgi_finish_elements(args, batch, row, col, places, sum.element);
 }
 
-template <typename T> static __device__ __forceinline__ void add_parts(const tgi_gemm_args &args)
+template <typename T> static __device__ __forceinline__ void add_splits(const tgi_gemm_args &args)
 {
-    __shared__ tgi_vector<T> sums[TGI_PART_ROWS_MAX][TGI_PART_COLS];
+    __shared__ tgi_vector<T> sums[TGI_ADD_ROWS_MAX][TGI_ADD_COLS];
     const int64_t total = args.problem.m * args.problem.n;
     const int64_t first =
-        (static_cast<int64_t>(blockIdx.x) * TGI_PART_COLS + threadIdx.x) * tgi_vector<T>::count;
+        (static_cast<int64_t>(blockIdx.x) * TGI_ADD_COLS + threadIdx.x) * tgi_vector<T>::count;
     for (int64_t batch = blockIdx.y; batch < args.problem.batch_count; batch += gridDim.y) {
         tgi_vector<T> sum = {};
         if (first < total)
-            sum = sum_parts(static_cast<const T *>(args.workspace) +
-                                batch * args.k_part_count * total,
-                            first, total, args.k_part_count);
+            sum = sum_splits(static_cast<const T *>(args.workspace) +
+                                 batch * args.split_count * total,
+                             first, total, args.split_count);
         sums[threadIdx.y][threadIdx.x] = sum;
         /* Without the barrier row 0 would add sums that other rows have not written yet. */
         __syncthreads();
@@ -110,16 +110,16 @@ template <typename T> static __device__ __forceinline__ void add_parts(const tgi
     }
 }
 
-extern "C" __global__ void __launch_bounds__(TGI_PART_COLS *TGI_PART_ROWS_MAX)
-    tgi_add_parts_fp32(const __grid_constant__ tgi_gemm_args args)
+extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
+    tgi_add_splits_fp32(const __grid_constant__ tgi_gemm_args args)
 {
     tgi_wait_for_stream();
-    add_parts<float>(args);
+    add_splits<float>(args);
 }
 
-extern "C" __global__ void __launch_bounds__(TGI_PART_COLS *TGI_PART_ROWS_MAX)
-    tgi_add_parts_fp64(const __grid_constant__ tgi_gemm_args args)
+extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
+    tgi_add_splits_fp64(const __grid_constant__ tgi_gemm_args args)
 {
     tgi_wait_for_stream();
-    add_parts<double>(args);
+    add_splits<double>(args);
 }
