@@ -48,10 +48,12 @@ tgi_wgmma_readers tgi_wgmma_count_readers(const tgi_wgmma_case *c)
     const double entries = fmax(1.0, running / (rows * cols)); /* batch entries that run at once */
     const double in_entry = running / entries;
     const double beside = fmin(cols, ceil(in_entry / work->group_rows));
+    /* Tiles narrower than a box across k copy the whole box, which several of them share. */
+    const double box_tiles = (double)work->b_tile_lines / kernel->tile_cols;
     return (tgi_wgmma_readers){.a_count = cols * (p->a.batch == 0 ? batch : 1.0),
                                .b_count = rows * (p->b.batch == 0 ? batch : 1.0),
                                .a_at_once = beside * (p->a.batch == 0 ? entries : 1.0),
-                               .b_at_once = fmax(1.0, in_entry / beside) *
+                               .b_at_once = fmax(1.0, in_entry / beside) * fmin(cols, box_tiles) *
                                             (p->b.batch == 0 ? entries : 1.0)};
 }
 
