@@ -26,6 +26,7 @@ HOPPER = ("sm_90a", "sm_90")  # an image has machine code for one of them, if fo
 # registers, in activations for a D of FP32; a row on slices saves a register around a call. Rows
 # of family dot spill around the epilogue, the wide tile of FP64 one register.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
+                "cuda_small_sm75_fp32_16x16x32": (8, 4, 4),
                 "cuda_small_sm90a_fp64_64x64x16": (32, 4, 4),
                 "cuda_dot_sm80_fp32_16x64x128": (16, 12, 36),
                 "cuda_dot_sm80_bf16_32x64x128": (112, 196, 332),

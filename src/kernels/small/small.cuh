@@ -46,6 +46,9 @@ struct tgi_small {
     /* Lanes that do not share k add a warp's products one after another, as the threads of a team
      * of family simt do. With 8 of each 32 elements of k, as those have, D has the same bits. */
     static constexpr int is_team = k_lanes == 1;
+    /* The number of stages that are filled, and multiplied, one right after another. Stages of
+     * teams are short, and each wait takes longer than their products. */
+    static constexpr int together = is_team ? Stages / 2 : 1;
 
     /* An operand in a stage has Count rows of A or columns of B. They are lines along k, padded by
      * 16 bytes so that eight neighbouring lines lie in different banks, or lines across, one for
@@ -63,8 +66,8 @@ struct tgi_small {
         {
             const tgi_source<T> along = {data, stride, k_stride, left, k_left, vector_elems};
             const tgi_source<T> across = {data, k_stride, stride, k_left, left, vector_elems};
-            tgi_copy_tile<T, lines, elems, pitch, 0, 32, 1>(elem, Along_k ? along : across,
-                                                            threadIdx.x % 32);
+            tgi_copy_tile<T, lines, elems, pitch, 0, 32, !is_team>(elem, Along_k ? along : across,
+                                                                   threadIdx.x % 32);
         }
 
         /* Reads a lane's `Mine` entries for `width` values of k from `k` on. find_entry() gives the
@@ -115,7 +118,7 @@ struct tgi_small {
     static __device__ __forceinline__ void add_step(const shared_step &source, T (&sums)[lane_sums])
     {
         const int lane = threadIdx.x % 32, group = lane % groups;
-#pragma unroll 1
+#pragma unroll(is_team ? 2 : 1)
         for (int first = 0; first < step_elems; first += k_lanes * width) {
             const int k = first + lane / groups * width;
             T a[Lane_rows][width], b[Lane_cols][width];
@@ -149,13 +152,26 @@ struct tgi_small {
         }
     }
 
+    /* Issues the copies of stage `i` of those that are filled together. Of the elements of k from
+     * the warp's first one on, k_left exist. */
+    static __device__ __forceinline__ void load_step(const tgi_gemm_args &args, const T *a,
+                                                     const T *b, int i, int rows, int cols,
+                                                     int64_t k_left, int a_vector_elems,
+                                                     int b_vector_elems, shared_step *ring)
+    {
+        const tgi_problem &p = args.problem;
+        const int count = tgi_clamp_count(k_left - i * Depth, step_elems);
+        ring[i].a.load(a + i * Depth * p.a.col, p.a.row, p.a.col, rows, count, a_vector_elems);
+        ring[i].b.load(b + i * Depth * p.b.row, p.b.col, p.b.row, cols, count, b_vector_elems);
+    }
+
     /* Adds the warp's steps of the tile's split: step `warp`, `warp` + warps and so on. */
     static __device__ __forceinline__ void add_steps(const tgi_gemm_args &args,
                                                      const tgi_block_tile &tile, shared_step *ring,
                                                      T (&sums)[lane_sums])
     {
         const tgi_problem &p = args.problem;
-        const int stride = warps * step_elems, warp_k = threadIdx.x / 32 * step_elems;
+        const int warp_k = threadIdx.x / 32 * step_elems;
         const int64_t first = tgi_find_first_k(args, tile.split);
         const int64_t last = min(p.k, first + args.split_elems);
         /* A team takes part in every step, because the zeros that it adds can change the sign of a
@@ -166,27 +182,42 @@ struct tgi_small {
         const T *b = tgi_find_b<T>(args, tile, first + warp_k);
         const int rows = tgi_clamp_count(p.m - tile.row, Rows);
         const int cols = tgi_clamp_count(p.n - tile.col, Cols);
-        const int64_t filled = Stages * stride; /* distance along k by which copies run ahead */
+        const int64_t filled = Stages * Depth; /* distance along k by which copies run ahead */
+        const int has_vectors = is_team && args.a_vector_elems > 1 && args.b_vector_elems > 1;
         int stage = 0;
 #pragma unroll 1
-        for (k -= filled; k < last; k += stride) {
+        for (k -= filled; k < last; k += together * Depth) {
             if (k >= first) {
-                tgi_copy_async_wait<Stages - 1>();
+                tgi_copy_async_wait<Stages / together - 1>();
                 /* Without this barrier a lane would read what other lanes have yet to copy. */
                 __syncwarp();
+                /* Rows of which no stages are together have no loop, which would take registers. */
                 add_step(ring[stage], sums);
+#pragma unroll 1
+                for (int i = 1; i < together && k + i * Depth < last; i++)
+                    add_step(ring[stage + i], sums);
                 /* Without this barrier a lane would refill the stage while others still read it. */
                 __syncwarp();
             }
             if (k + filled < last) {
-                const int k_left = tgi_clamp_count(last - k - ahead - filled, step_elems);
-                ring[stage].a.load(a, p.a.row, p.a.col, rows, k_left, args.a_vector_elems);
-                ring[stage].b.load(b, p.b.col, p.b.row, cols, k_left, args.b_vector_elems);
-                a += stride * p.a.col;
-                b += stride * p.b.row;
+                const int64_t k_left = last - k - ahead - filled;
+                if (has_vectors) {
+#pragma unroll
+                    for (int i = 0; i < together; i++)
+                        load_step(args, a, b, i, rows, cols, k_left, width, width, ring + stage);
+                } else {
+                    load_step(args, a, b, 0, rows, cols, k_left, args.a_vector_elems,
+                              args.b_vector_elems, ring + stage);
+#pragma unroll 1
+                    for (int i = 1; i < together; i++)
+                        load_step(args, a, b, i, rows, cols, k_left, args.a_vector_elems,
+                                  args.b_vector_elems, ring + stage);
+                }
+                a += together * Depth * p.a.col;
+                b += together * Depth * p.b.row;
             }
             tgi_copy_async_commit();
-            stage = stage + 1 == Stages ? 0 : stage + 1;
+            stage = stage + together == Stages ? 0 : stage + together;
         }
     }
 
