@@ -118,8 +118,9 @@ static tg_status predict_chunks(const tgi_tensor_work *work, int64_t row_count, 
     return status;
 }
 
-/* Sets *is_whole to 1 if one product of all rows, whose portions are added when they have come, is
- * faster than one of each rank's rows, which adds them itself. The ranks are taken to be alike. */
+/* Sets *is_whole to 1 if one product of all rows, whose partial sums are added when they have come,
+ * is faster than one product of each rank's rows, which adds them itself. The ranks are taken to
+ * be alike. */
 static tg_status choose_scatter(const tgi_tensor_work *work, int64_t *is_whole)
 {
     /* Estimates of a sum of two runs, of which one may lie in another GPU's memory, and of what a

@@ -49,7 +49,7 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const int thread_count = tiling->thread_count ? tiling->thread_count : kernel->thread_count;
     const double clusters = ceil(rows / tiling->cluster_rows) * cols * batch;
     const double tiles = is_split ? clusters * tiling->cluster_rows : rows * cols * batch;
-    /* The split was chosen for the largest panel. Smaller panels are not split. */
+    /* The splits were chosen for the largest panel. Smaller panels are not split. */
     const double whole_tiles =
         (double)tiling->whole_tiles + (double)(tiling->whole_rows / kernel->tile_rows) * cols;
     const double split_tiles = is_split ? fmax(tiles - whole_tiles, 0.0) : 0.0;

@@ -1,11 +1,12 @@
-/* Closed formulas for the counts of a GPU plan, from its row and the split of the problem. */
+/* Closed formulas for the counts of a GPU plan, from its row and the tiling of
+ * the problem. */
 #ifndef TGI_PLAN_COUNTS_H
 #define TGI_PLAN_COUNTS_H
 
 #include "core/problem.h"
 #include "model/machine.h"
 
-/* The split of a problem in a plan. */
+/* The way in which a plan divides a problem. */
 typedef struct tgi_plan_tiling {
     int64_t split_count;    /* at least 1 */
     int64_t whole_tiles;    /* tiles of D whose k is not split, in whole clusters */

@@ -87,7 +87,7 @@ typedef struct tgi_backend {
     void (*close)(tgi_machine *machine);
     /* Fills all members of the proposal but `kernel`, which the caller sets. */
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
-    /* Fills the split from which a plan's counts are derived. NULL if rows have no counts. */
+    /* Fills the tiling from which a plan's counts are derived. NULL if rows have no counts. */
     void (*describe_tiling)(const tgi_proposal *proposal, tgi_plan_tiling *tiling);
     /* Returns the size of the block that `prepare` fills, for a problem that is not empty. */
     int64_t (*count_prepared_bytes)(const tgi_problem *problem, const tgi_proposal *proposal);

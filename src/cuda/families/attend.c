@@ -200,7 +200,7 @@ static int64_t set_tiles(const tgi_machine *machine, const tg_attention *a, int6
 
 /* Returns among how many warps of a block the keys may be shared out: as many as fit in shared
  * memory or, in rows of few keys, as there are sets of warps with all columns of D. */
-static int64_t count_splits(const tgi_machine *machine, const tgi_attention_row *row)
+static int64_t count_warp_splits(const tgi_machine *machine, const tgi_attention_row *row)
 {
     if (row->kind == TGI_ATTENTION_THIN)
         return least_of(machine->gpu.shared_bytes_per_block / count_own_bytes(row), row->warps);
@@ -215,7 +215,7 @@ static void try_tiles(attention_search *search, const tgi_attention_row *row, in
     const tgi_machine *machine = search->machine;
     const tg_attention *a = search->attention;
     const int64_t most = most_of(1, tgi_divide_up(a->n, row->keys));
-    const int64_t warp_splits_most = count_splits(machine, row);
+    const int64_t warp_splits_most = count_warp_splits(machine, row);
     tgi_attention_choice tried = {.row = row, .shared_heads = shared_heads};
     for (int64_t cluster = 1; cluster <= row->cluster; cluster *= 2) {
         for (int64_t warp_splits = 1;

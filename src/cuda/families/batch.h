@@ -6,7 +6,7 @@
 #include "cuda/families/family.h"
 #include "kernels/batch/batch_args.h"
 
-/* Fills the arguments that follow from the problem and from its split, all but args->gemm. Returns
+/* Fills the arguments that follow from the problem and the decision, all but args->gemm. Returns
  * 0 if lines of A or B are not contiguous. The sizes are those that `propose` takes. */
 int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *problem,
                        const tgi_batch_decision *decision, tgi_batch_args *args);

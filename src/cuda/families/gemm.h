@@ -56,7 +56,7 @@ void tgi_gemm_take_invariant_splits(const tgi_machine *machine, const tgi_proble
 void tgi_gemm_split_k(const tgi_machine *machine, const tgi_problem *problem,
                       const tgi_tile_work *work, tgi_gemm_predict *predict, tgi_proposal *proposal);
 
-/* Describes the split of a family that decides by tgi_gemm_try_splits. */
+/* Describes the tiling of a family that decides by tgi_gemm_try_splits. */
 void tgi_gemm_describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling);
 
 /* Sets the proposal's shared_bytes. Returns 1 if the chip has that much for a block, and as many

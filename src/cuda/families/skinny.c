@@ -46,7 +46,7 @@ int tgi_skinny_is_narrow_rank(const tgi_kernel *kernel)
     return !is_dot(kernel) && tgi_type_bytes(kernel->type) < 4;
 }
 
-/* A split of the tiles of D into units along k. Blocks share the units evenly. */
+/* A tiling of D in units along k. Blocks share the units evenly. */
 typedef struct skinny_tiling {
     int64_t block_count, unit_elems, split_count;
     int64_t tile_cols;
@@ -186,7 +186,7 @@ static int takes(const tgi_machine *machine, const tgi_problem *p, tgi_proposal 
     return 1;
 }
 
-/* Proposes the split if it is predicted to be faster than what was proposed before. a_bytes is the
+/* Proposes the tiling if it is predicted to be faster than what was proposed before. a_bytes is the
  * size of a repacked A, or 0 if A is read where it lies. */
 static void try_tiling(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
                        const skinny_tiling *tiling, tgi_proposal *proposal)

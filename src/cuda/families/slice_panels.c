@@ -23,7 +23,7 @@ int64_t tgi_panels_find_limit(const tgi_machine *machine)
     return share > LIMIT_BYTES_LEAST ? share : LIMIT_BYTES_LEAST;
 }
 
-/* Returns the bytes of the slices and of the most partial tiles that a split makes. */
+/* Returns the bytes of the slices and of the most partial tiles. */
 static int64_t count_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                            const tgi_problem *p)
 {

@@ -250,7 +250,7 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
                              const tgi_operand operand[2], wgmma_panel *panel)
 {
     const tgi_wgmma_args *args = &panel->args.wgmma;
-    /* A split over clusters needs one cluster a tile. The clusters need not run at once. */
+    /* Splits over clusters need one cluster a tile. The clusters need not run at once. */
     const int cluster = args->work.cluster_rows * args->work.cluster_splits;
     const int64_t slots = machine->gpu.sm_count / cluster;
     const int64_t clusters = args->work.cluster_splits > 1 || args->work.unit_count < slots
@@ -305,7 +305,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     for (int i = 0; i < tgi_slice_panels_count_kinds(decision->panel_rows); i++) {
         tgi_problem panel;
         tgi_wgmma_decision panel_decision = *decision;
-        if (i > 0) { /* the split was chosen for panels of full size */
+        if (i > 0) { /* the tiling was chosen for panels of full size */
             panel_decision.split_elems = p->k;
             panel_decision.split_count = panel_decision.cluster_splits = 1;
         }

@@ -1,6 +1,6 @@
 /*
  * Shares out a problem of the families on wgmma in tiles, clusters of blocks and splits. The
- * split with the shortest predicted time is chosen.
+ * tiling with the shortest predicted time is chosen.
  */
 #include "cuda/families/wgmma_tiling.h"
 
@@ -114,9 +114,9 @@ int64_t tgi_wgmma_partial_tile_bytes(const tgi_kernel *kernel, const tgi_problem
                                      : 0;
 }
 
-/* Takes this split if its predicted time is the shortest so far. */
-static void try_split(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
-                      tgi_proposal *proposal)
+/* Takes this tiling if its predicted time is the shortest so far. */
+static void try_tiling(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
+                       tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     tgi_wgmma_decision decision = proposal->decision.wgmma;
@@ -165,7 +165,7 @@ static void try_cluster_split(const tgi_machine *machine, const tgi_problem *p, 
     work.cluster_splits = splits;
     work.slot_count = count_slots(machine, splits * work.cluster_rows);
     if (work.whole_count <= work.slot_count)
-        try_split(machine, p, work, proposal);
+        try_tiling(machine, p, work, proposal);
 }
 
 static void try_cluster_splits(const tgi_machine *machine, const tgi_problem *p,
@@ -195,7 +195,7 @@ static void try_workspace_splits(const tgi_machine *machine, const tgi_problem *
                 continue;
             work.split_steps = ceil(steps / wanted);
             work.split_count = ceil(steps / work.split_steps);
-            try_split(machine, p, work, proposal);
+            try_tiling(machine, p, work, proposal);
         }
     }
 }
@@ -216,7 +216,7 @@ static void try_run_splits(const tgi_machine *machine, const tgi_problem *p, tgi
         work.split_tile_count = units - work.whole_count;
         if (work.split_tile_count > 0.0 &&
             work.split_tile_count * splits <= TGI_WGMMA_RUN_ROUNDS * slots)
-            try_split(machine, p, work, proposal);
+            try_tiling(machine, p, work, proposal);
     }
 }
 
@@ -226,7 +226,7 @@ static void take_invariant_splits(const tgi_machine *machine, const tgi_problem 
                                   tgi_wgmma_work work, int64_t split_elems, tgi_proposal *proposal)
 {
     if (split_elems >= p->k) {
-        try_split(machine, p, work, proposal);
+        try_tiling(machine, p, work, proposal);
         return;
     }
     const double split_steps = (double)tgi_divide_up(split_elems, proposal->kernel->tile_depth);
@@ -237,7 +237,7 @@ static void take_invariant_splits(const tgi_machine *machine, const tgi_problem 
     work.whole_count = 0.0;
     work.split_steps = split_steps;
     work.split_count = splits;
-    try_split(machine, p, work, proposal);
+    try_tiling(machine, p, work, proposal);
 }
 
 /* Returns 1 if each line of a TMA box touches two lines of L2. The lines are as long as lines of
@@ -302,7 +302,7 @@ void tgi_wgmma_choose_tiling(const tgi_machine *machine, const tgi_problem *p,
             take_invariant_splits(machine, p, work, split_elems, proposal);
             continue;
         }
-        try_split(machine, p, work, proposal);
+        try_tiling(machine, p, work, proposal);
         if (p->is_batch_invariant && kernel->math == TGI_MATH_bf16x)
             try_run_splits(machine, p, work, proposal);
         if (p->is_batch_invariant)

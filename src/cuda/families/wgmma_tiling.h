@@ -39,7 +39,7 @@ int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *probl
 int64_t tgi_wgmma_partial_tile_bytes(const tgi_kernel *kernel, const tgi_problem *problem,
                                      const tgi_wgmma_decision *decision);
 
-/* Chooses the cluster size and the split of k by predicted time. Fills the proposal's legality,
+/* Chooses the cluster size and the splits by predicted time. Fills the proposal's legality,
  * decision, workspace_bytes and predicted_s. A batch-invariant problem has splits of
  * split_elems elements (tgi_gemm_invariant_split), except for FP32 by slices. */
 void tgi_wgmma_choose_tiling(const tgi_machine *machine, const tgi_problem *problem,

@@ -28,11 +28,10 @@ tg_status tgi_cuda_allocate(const tgi_machine *machine, int64_t size_bytes, void
     const int mode = tgi_cuda_relax_capture(device);
     int error = device->driver->allocate(&address, (size_t)size_bytes);
     if (error) {
-        snprintf(
-            what, sizeof what,
-            "no %lld bytes of memory could be had on cuda:%d; free some or multiply in smaller "
-            "splits",
-            (long long)size_bytes, device->ordinal);
+        snprintf(what, sizeof what,
+                 "no %lld bytes of memory could be had on cuda:%d; free some or multiply in "
+                 "smaller parts",
+                 (long long)size_bytes, device->ordinal);
         status = tgi_driver_fail(device->driver, error, what);
     } else {
         *memory = (void *)(uintptr_t)address;

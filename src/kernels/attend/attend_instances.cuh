@@ -1,6 +1,6 @@
 /*
- * The kernels of attention, one for each row of attention_kernels.def of the source's image, which
- * defines TGI_IMAGE_<image>, and the merge of splits.
+ * The kernels of attention: one for each row of the source's image in attention_kernels.def, and
+ * the merge of splits. A source defines TGI_IMAGE_<image>, and calls TGI_ATTEND_MERGE by type.
  */
 #include "kernels/instances.cuh"
 #include "core/types.h"
@@ -22,7 +22,7 @@
 #include "core/attention_kernels.def"
 #undef TGI_ATTENTION_ROW
 
-/* The merge of splits for a type. */
+/* Defines the merge of splits for a type. */
 #define TGI_ATTEND_MERGE(name, type)                                                               \
     extern "C" __global__ void __launch_bounds__(32 * TGI_ATTEND_MERGE_WARPS_MAX)                  \
         name(const __grid_constant__ tgi_attend_args args)                                         \

@@ -136,7 +136,7 @@ tgi_attend_store_rows(const tgi_attend_args &p, const tgi_attend_place &place, f
 
 /* Stores the warp's rows of D or of a split. Four lanes exchange their elements of D, so that each
  * has eight contiguous ones. The exchange precedes the branches on rows, since all lanes take
- * split. */
+ * part. */
 template <tg_type Type, int Head, int Blocks>
 static __device__ __forceinline__ void tgi_attend_store(const tgi_attend_args &p,
                                                         const tgi_attend_place &place, float scale,

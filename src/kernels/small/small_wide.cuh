@@ -124,10 +124,10 @@ struct tgi_small_wide {
         b += (warp % warp_cols * 32 + lane / 4) * pitch + lane % 4;
 #pragma unroll 2
         for (int k = 0; k < count; k += 4) {
-            const double a_words[2] = {a[k], a[8 * pitch + k]};
+            const double a_pair[2] = {a[k], a[8 * pitch + k]};
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                tgi_multiply_fp64_16x8x4(sums[i], a_words, b[8 * i * pitch + k]);
+                tgi_multiply_fp64_16x8x4(sums[i], a_pair, b[8 * i * pitch + k]);
         }
     }
 
