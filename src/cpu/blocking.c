@@ -126,20 +126,21 @@ static int must_follow_rows(const tgi_machine *machine, const tgi_problem *p,
                           entry_bytes > machine->l2_bytes / 4);
 }
 
-/* Returns 1 if B is packed in strips of few micropanels that stay in L2, beside an A of `a_bytes`
+/* Returns 1 if B is packed in strips of `strip_bytes` that stay in L2, beside an A of `a_bytes`
  * that is packed once for all strips of a chunk. Few rows do not pay for a block of B that goes to
  * the last-level cache and back. A B along k is packed micropanel by micropanel, so that a larger
- * block gains nothing. Tiles that follow rows have B in L2 anyway; strips spare them to pack A
+ * block gains nothing. Tiles that follow rows have B in L2 anyway; strips spare them packing A
  * again. */
 static int must_pack_in_strips(const tgi_problem *p, const tgi_packed_decision *decision,
-                               int64_t a_bytes, int64_t l2_bytes, int64_t a_bytes_max)
+                               int64_t a_bytes, int64_t b_bytes, int64_t strip_bytes,
+                               int64_t a_bytes_max)
 {
     const int is_b_along_k = p->b.row == 1 && p->b.col != 1;
     if (a_bytes > a_bytes_max)
         return 0;
     if (decision->is_along_rows)
-        return decision->is_a_packed;
-    return is_b_along_k || a_bytes <= l2_bytes - l2_bytes / STRIPS_OF_L2;
+        return decision->is_a_packed && b_bytes > strip_bytes;
+    return is_b_along_k || a_bytes <= (STRIPS_OF_L2 - 1) * strip_bytes;
 }
 
 static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
@@ -157,8 +158,8 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
     int64_t rows = tgi_divide_up(p->m, decision->row_portions);
     int64_t cols = tgi_divide_up(tgi_divide_up(p->n, micropanel_cols), decision->col_portions) *
                    micropanel_cols;
-    const int is_in_strips =
-        must_pack_in_strips(p, decision, rows * k_bytes, l2_bytes, thread_bytes / 4);
+    const int is_in_strips = must_pack_in_strips(p, decision, rows * k_bytes, cols * k_bytes,
+                                                 strip_bytes, thread_bytes / 4);
     int64_t b_bytes = smaller(decision->is_along_rows && !is_in_strips ? strip_bytes : 16 << 20,
                               thread_bytes * (needs_running ? 3 : 5) / 8);
     int64_t mc = larger(a_bytes / k_bytes / tiles->rows, 1) * tiles->rows;
@@ -217,6 +218,8 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
         work->fixed_cycles += 0.3 * b_bytes * (double)p->batch_count;
     if (!decision->is_a_packed)
         work->fixed_cycles += tgi_cpu_count_strided_cycles(p) * (double)p->batch_count;
+    if (p->d.col != 1) /* elements of D are finished one by one */
+        work->fixed_cycles += 3.0 * (double)p->m * (double)p->n * (double)p->batch_count;
     work->memory_bytes = tgi_model_operand_bytes(p);
     work->memory_share = decision->is_b_packed || decision->is_along_rows ? 1.0 : 0.75;
     work->thread_count = (int)(tasks < thread_count ? tasks : thread_count);

@@ -235,11 +235,12 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *given,
                    TGI_SKINNY_ROWS);
         return;
     }
-    /* Each pass over the columns loads its columns of A first; steps that fill no pass go one by
-     * one. */
+    /* Each pass over the columns loads its columns of A first. Half a pass and single steps take
+     * what no pass fills. */
     const double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
     const double m = (double)p->m, passes = (double)(p->k / TGI_RANK_DEPTH) * m / 2.0;
-    const double single = (double)(p->k % TGI_RANK_DEPTH) * m * (double)p->n / lanes;
+    const int64_t rest = p->k % TGI_RANK_DEPTH, half = TGI_RANK_DEPTH / 2;
+    const double single = (double)(rest / half + rest % half) * m * (double)p->n / lanes;
     /* Finishing an element takes a cycle or two, and more where D's elements lie apart. */
     const double finished = (p->d.col == 1 ? 12.0 / lanes : 3.0) * m * (double)p->n;
     propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0.7,

@@ -113,6 +113,11 @@ static TARGET void LOCAL(rank)(const tgi_skinny *s)
     int64_t p = 0;
     for (; p + RANK_DEPTH <= s->k; p += RANK_DEPTH)
         LOCAL(rank_depth)(s, p, p + 2 * RANK_DEPTH <= s->k ? ahead : 0);
+    if (p + RANK_DEPTH / 2 <= s->k) {
+        for (int64_t i = 0; i < s->m; i++)
+            LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH / 2, 0, 0);
+        p += RANK_DEPTH / 2;
+    }
     for (; p < s->k; p++)
         for (int64_t i = 0; i < s->m; i++)
             LOCAL(rank_rows)(s, i, p, 1, 1, 0, 0);
