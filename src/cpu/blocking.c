@@ -132,12 +132,9 @@ static int must_follow_rows(const tgi_machine *machine, const tgi_problem *p,
  * block gains nothing. Tiles that follow rows have B in L2 anyway; strips spare them packing A
  * again. */
 static int must_pack_in_strips(const tgi_problem *p, const tgi_packed_decision *decision,
-                               int64_t a_bytes, int64_t b_bytes, int64_t strip_bytes,
-                               int64_t a_bytes_max)
+                               int64_t a_bytes, int64_t b_bytes, int64_t strip_bytes)
 {
     const int is_b_along_k = p->b.row == 1 && p->b.col != 1;
-    if (a_bytes > a_bytes_max)
-        return 0;
     if (decision->is_along_rows)
         return decision->is_a_packed && b_bytes > strip_bytes;
     return is_b_along_k || a_bytes <= (STRIPS_OF_L2 - 1) * strip_bytes;
@@ -152,17 +149,21 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
     int64_t k_bytes = k_elems * tiles->elem_bytes;
     int64_t thread_bytes = PACKED_BYTES / thread_count;
     int64_t l2_bytes = machine->l2_bytes ? machine->l2_bytes : 256 << 10;
-    int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 4);
+    /* A packed row of A takes whole lines, and skips one if their number is even. A's lines are a
+     * fourth of the thread's bytes, and with the skipped ones three eighths. B has the rest. */
+    const int64_t row_bytes = tgi_round_up(k_bytes, TGI_ALIGN_BYTES);
+    const int64_t most_rows = thread_bytes / 4 / row_bytes;
     int needs_running = p->k > decision->kc && !tgi_cpu_is_d_plain(p);
     const int64_t strip_bytes = l2_bytes / (decision->is_along_rows ? 2 : STRIPS_OF_L2);
     int64_t rows = tgi_divide_up(p->m, decision->row_portions);
     int64_t cols = tgi_divide_up(tgi_divide_up(p->n, micropanel_cols), decision->col_portions) *
                    micropanel_cols;
-    const int is_in_strips = must_pack_in_strips(p, decision, rows * k_bytes, cols * k_bytes,
-                                                 strip_bytes, thread_bytes / 4);
+    const int is_in_strips = rows <= most_rows && must_pack_in_strips(p, decision, rows * k_bytes,
+                                                                      cols * k_bytes, strip_bytes);
     int64_t b_bytes = smaller(decision->is_along_rows && !is_in_strips ? strip_bytes : 16 << 20,
                               thread_bytes * (needs_running ? 3 : 5) / 8);
-    int64_t mc = larger(a_bytes / k_bytes / tiles->rows, 1) * tiles->rows;
+    int64_t mc = smaller(l2_bytes / 4 / k_bytes, most_rows);
+    mc = larger(mc / tiles->rows, 1) * tiles->rows;
     int64_t nc = larger(b_bytes / k_bytes / micropanel_cols, 1) * micropanel_cols;
     if (needs_running) {
         int64_t most = thread_bytes / 4 / TGI_ROWS_KEPT / tiles->accum_bytes;
@@ -186,7 +187,7 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
 {
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
     const tgi_tile_set *tiles = tgi_cpu_packed_tiles(kernels, p->n);
-    /* Half a vector takes as long as a whole one. */
+    /* On 512-bit units half a vector takes as long as a whole one. */
     double macs_per_cycle =
         tgi_cpu_macs_per_cycle(kernel) * tiles->vector_elems / kernels->tiles->vector_elems;
     decision->kc = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
@@ -210,7 +211,8 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
                         (double)tgi_divide_up(p->k, decision->kc) * (double)p->batch_count;
     work->macs = task_cycles * macs_per_cycle * tasks;
     work->macs_per_cycle = macs_per_cycle;
-    /* Tiles that follow rows are called one by one. */
+    /* Tiles that follow rows are called one by one. So are narrow ones, but their calls set up no
+     * loop over tiles. */
     work->fixed_cycles = 1000.0 * tasks + (decision->is_along_rows ? 120.0 : 40.0) * tile_count;
     /* Micropanels of a B in place are narrow columns, unless its rows are hardly wider. */
     double b_bytes = (double)(p->k * p->n) * (double)tgi_type_bytes(p->type);

@@ -191,8 +191,9 @@ LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const
 }
 
 /* Multiplies all rows of A by `cols` columns. If is_ahead is set, each group of rows prefetches its
- * share of the next columns, so that memory works while the core multiplies. Nothing is prefetched
- * behind the last column. */
+ * share of the next columns, so that memory works while the core multiplies. No later column is
+ * prefetched behind the last one; a tile that prefetches its own columns runs OWN_AHEAD vectors
+ * past their ends. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(dot_cols)(const tgi_skinny *s, int64_t j, const int cols, int is_ahead)
 {
@@ -230,7 +231,7 @@ static TARGET void LOCAL(dot)(const tgi_skinny *s)
     for (; j < s->n; j += cols) {
         const int64_t left = s->n - j;
         cols = left == 1 ? 1 : left % 2 ? 3 : 2;
-        if (cols == 3) {
+        if (DOT_COLS > 3 && cols == 3) {
             LOCAL(dot_cols)(s, j, 3, 0);
         } else if (cols == 2) {
             LOCAL(dot_cols)(s, j, 2, 0);

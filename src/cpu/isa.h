@@ -67,8 +67,8 @@ typedef void tgi_skinny_fn(const tgi_skinny *skinny);
 
 typedef struct tgi_isa_kernels {
     const tgi_tile_set *direct_tiles; /* tiles of the direct family */
-    /* Tiles of the direct family for at most half a vector and one vector of columns; NULL if
-     * direct_tiles serve these too. */
+    /* Tiles of families direct and packed for at most half a vector and one vector of columns; NULL
+     * if wider tiles serve these too. */
     const tgi_tile_set *narrow_tiles[2];
     const tgi_tile_set *tiles; /* tiles of the packed family */
     tgi_copy_fn *pack_k_inner; /* k is the inner dimension of the copy */

@@ -36,7 +36,7 @@ int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t
                            int64_t a_step)
 {
     const int64_t lines_bytes = 2 * TGI_ALIGN_BYTES;
-    /* Tiles ask, so that the division waits until it is needed. */
+    /* Each call of a tile runs this, so it divides only where it must. */
     if (order == TGI_A_ALONG_K || rows * tiles->elem_bytes > lines_bytes)
         return a_step;
     return lines_bytes / tiles->elem_bytes;

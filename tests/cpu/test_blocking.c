@@ -14,16 +14,18 @@
 
 #define MOST_BYTES ((int64_t)32 << 20)
 
-static int64_t find_workspace_bytes(const char *shape, int thread_count)
+/* `kernel` is a kernel's name, or NULL for the planner's choice. */
+static int64_t find_workspace_bytes(const char *shape, const char *kernel, int thread_count)
 {
     tg_context_options options = {.struct_bytes = sizeof options, .thread_count = thread_count};
+    tg_plan_options plan_options = {.struct_bytes = sizeof plan_options, .kernel = kernel};
     tg_context *context;
     tg_problem problem;
     tg_plan *plan;
     tg_plan_info info;
     assert_int_equal(tg_parse_problem(shape, &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
-    assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), TG_STATUS_OK);
+    assert_int_equal(tg_create_plan(context, &problem, &plan_options, &plan), TG_STATUS_OK);
     assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), TG_STATUS_OK);
     tg_destroy_plan(plan);
     tg_destroy_context(context);
@@ -37,15 +39,18 @@ static void test_workspace_is_bounded(void **state)
         "20000x20000x8000",      "8000x20000x1025:bf16", "8000x20000x5000:bf16",
         "20000x20000x8000:fp64", "64x64x10000000",       "16x64x10000000:fp64:nt",
         "1x1x1000000000",        "4000x3000x5000:fp16",  "3000x3000x9000:rsd=2:csd=6000",
-        "500x500x500:batch=900", "16x100000x100000:nt",
+        "500x500x500:batch=900", "16x100000x100000:nt",  "1500000x64x2:bf16",
+        "1500000x200x1:fp16",    "700000x200x2:tn",      "700000x200000x2:tn",
     };
+    static const char *const kernels[] = {NULL, "cpu_packed"};
     static const int thread_counts[] = {1, 2, 7, 64, 256, 1024};
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        for (size_t t = 0; t < sizeof thread_counts / sizeof thread_counts[0]; t++) {
-            int64_t bytes = find_workspace_bytes(shapes[i], thread_counts[t]);
+        for (size_t t = 0; t < 2 * sizeof thread_counts / sizeof thread_counts[0]; t++) {
+            int thread_count = thread_counts[t / 2];
+            int64_t bytes = find_workspace_bytes(shapes[i], kernels[t % 2], thread_count);
             if (bytes < 0 || bytes >= MOST_BYTES) {
-                fail_msg("%s with %d threads: %lld bytes", shapes[i], thread_counts[t],
+                fail_msg("%s with %d threads: %lld bytes", shapes[i], thread_count,
                          (long long)bytes);
             }
         }
@@ -79,6 +84,13 @@ static void cut_strips(tgi_packed_decision *decision)
     decision->strip_cols = decision->micropanel_cols;
     decision->is_along_rows = 0;
     decision->is_prefetched = 1;
+}
+
+/* The same strips where tiles follow rows, beside an A that is packed once. */
+static void cut_strips_along_rows(tgi_packed_decision *decision)
+{
+    cut_strips(decision);
+    decision->is_along_rows = 1;
 }
 
 /* Checks D under a decision of family packed that `change` has changed. */
@@ -135,10 +147,15 @@ static void test_strips(void **state)
         "70x301x2050:tn:fp64:rsd=2:csd=200", /* D cannot hold running sums */
         "40x301x1100:nt:batch=2",
         "9x1x3001:tn",
+        "40x7x2101:bf16", /* these have narrow tiles if the instruction set does */
+        "40x5x2101:bias=col:act=gelu_erf",
+        "40x15x2101:bf16",
+        "61x13x2101:tn:act=gelu_erf",
     };
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         check_decision(shapes[i], cut_strips, 1);
+        check_decision(shapes[i], cut_strips_along_rows, 1);
         check_decision(shapes[i], cut_strips_and_rows, 1);
     }
 }
