@@ -176,12 +176,12 @@ struct tgi_rank_mma {
     {
         const int lane = threadIdx.x % 32;
         if constexpr (is_fp8) {
-            uint32_t words[2]; /* [i]: columns 2 g and 2 g + 1, the i-th 8 of k */
-            tgi_read_two_matrices_transposed(words, lines.address(lane % 16, col / width));
+            uint32_t pairs[2]; /* [i]: columns 2 g and 2 g + 1, the i-th 8 of k */
+            tgi_read_two_matrices_transposed(pairs, lines.address(lane % 16, col / width));
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                words[2 * i] = tgi_widen_pair<IsE5m2>(__byte_perm(words[i], 0, 0x4420));
-                words[2 * i + 1] = tgi_widen_pair<IsE5m2>(__byte_perm(words[i], 0, 0x4431));
+                words[2 * i] = tgi_widen_pair<IsE5m2>(__byte_perm(pairs[i], 0, 0x4420));
+                words[2 * i + 1] = tgi_widen_pair<IsE5m2>(__byte_perm(pairs[i], 0, 0x4431));
             }
         } else {
             const int line = lane / 16 * 8 + lane % 8, half = lane / 8 % 2;
