@@ -34,6 +34,13 @@ static double count_waits(const tgi_tile_work *work)
     return work->block_k > 1.0 ? ceil(work->block_k / work->copy_k) : 0.0;
 }
 
+/* Returns the seconds for which blocks wait where a warp reads several lines of A at once. */
+static double find_lines_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, double line_s)
+{
+    const double rounds = fmax(1.0, work->block_count / gpu->sm_count);
+    return rounds * work->block_k * (work->a_lines - 1.0) * line_s;
+}
+
 double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
@@ -41,7 +48,8 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
     const double words = fmax(1.0, (double)tgi_type_bytes(p->type) / 4.0);
     const double latency_s = f->direct_block_s + work->tile_count * (f->direct_row_s + element_s) +
                              count_waits(work) * words * f->direct_steps_s +
-                             find_lanes_seconds(f, work, words);
+                             find_lanes_seconds(f, work, words) +
+                             find_lines_seconds(gpu, work, f->direct_line_s);
     /* Further blocks of a multiprocessor wait at the same time, but share its instructions. */
     const double further = fmax(0.0, work->block_count / gpu->sm_count - 1.0);
     const double issue_s = further * words * (f->direct_issue_s + work->block_k * f->direct_step_s);
@@ -54,8 +62,7 @@ double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     const double latency_s =
         count_waits(work) * f->short_steps_s + find_lanes_seconds(f, work, 1.0);
     const double rounds = fmax(1.0, work->block_count / gpu->sm_count);
-    /* Blocks that read many lines of A at once wait for each of them. */
-    const double lines_s = rounds * work->block_k * (work->tile_count - 1.0) * f->short_line_s;
+    const double lines_s = find_lines_seconds(gpu, work, f->short_line_s);
     const double issue_s = (rounds - 1.0) * (f->short_issue_s + work->block_k * f->short_step_s);
     return f->short_s + fmax(latency_s + lines_s + issue_s, find_least_seconds(gpu, p));
 }

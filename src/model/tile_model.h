@@ -25,6 +25,7 @@ typedef struct tgi_tile_work {
     double copy_bytes;  /* bytes of the narrower of the accesses to A and B in family mma */
     double copy_k;      /* k of a stage of a wide tile of family small; 0: it is not wide */
     double tile_count;  /* tiles of a block's stage, family batch; of a block, rank and dot */
+    double a_lines;     /* lines of A that a warp of family small without stages reads at once */
     int blocks_per_sm;  /* most resident blocks */
     tgi_access access;
 } tgi_tile_work;
@@ -65,8 +66,7 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
  * vectors means that B lies along k. */
 double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                 const tgi_tile_work *work);
-/* Returns the seconds of its short function, whose threads form one element of D. The threads of a
- * warp that share out k read work->tile_count lines of A at once. */
+/* Returns the seconds of its short function, whose threads form one element of D. */
 double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
 double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

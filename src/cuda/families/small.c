@@ -2,10 +2,13 @@
  * wide tiles for a short k, and two functions without stages for a small product: the short one
  * forms single elements of D, the other one runs of rows, with any epilogue. */
 
+#include <math.h>
+
 #include "cuda/families/gemm.h"
 #include "kernels/small/small_shape.h"
 
 #define WARP 32
+#define CACHE_LINE_BYTES 128.0
 #define BLOCK_DEPTH_MAX 64 /* threads along the third dimension of a block */
 
 /* Returns 1 for a row of wide tiles, whose threads share all operands. Such rows exist only for
@@ -71,17 +74,28 @@ static int count_direct_resident(const tgi_machine *machine)
     return by_threads < TGI_SMALL_DIRECT_BLOCKS ? by_threads : TGI_SMALL_DIRECT_BLOCKS;
 }
 
+/* Returns the lines of A that a warp reads at once. Threads that share out k are neighbours if B
+ * lies along k, and each of them has a line of its own if those of A run across k. */
+static double count_a_lines(const tgi_problem *p, int lanes)
+{
+    const int is_apart = tgi_gemm_is_b_along_k(p) && !tgi_gemm_is_a_along_k(p);
+    return !is_apart ? 1.0 : lanes < WARP ? lanes : WARP;
+}
+
 /* Proposes the function without stages with `lanes` threads that share out k, if it is predicted to
  * be faster than what was proposed before. */
 static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t units, int lanes,
                        tgi_proposal *proposal)
 {
     const int64_t cols = TGI_SMALL_DIRECT_THREADS / lanes;
+    /* Short lines of A share the lines of a cache. */
+    const double pitch_bytes = fabs((double)p->a.col) * (double)tgi_type_bytes(p->type);
     const tgi_tile_work work = {
         .block_count = (double)tgi_divide_up(units, cols) * (double)p->batch_count,
         .block_k = (double)tgi_divide_up(p->k, lanes),
         .split_count = lanes,
         .tile_count = (double)tgi_divide_up(TGI_SMALL_DIRECT_ROWS, lanes),
+        .a_lines = fmax(1.0, count_a_lines(p, lanes) * fmin(1.0, pitch_bytes / CACHE_LINE_BYTES)),
         .copy_k = TGI_SMALL_DIRECT_STEPS,
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
         .blocks_per_sm = count_direct_resident(machine)};
@@ -129,14 +143,6 @@ static int find_short_cols(const tgi_problem *p, int elems)
     return cols;
 }
 
-/* Returns the lines of A that a warp reads at once. Threads that share out k are neighbours if B
- * lies along k, and each of them has a line of its own if those of A run across k. */
-static double count_a_lines(const tgi_problem *p, int lanes)
-{
-    const int is_apart = tgi_gemm_is_b_along_k(p) && !tgi_gemm_is_a_along_k(p);
-    return !is_apart ? 1.0 : lanes < WARP ? lanes : WARP;
-}
-
 /* Proposes the short function with `lanes` threads that share out k, if it is predicted to be
  * faster than what was proposed before. */
 static void try_short(const tgi_machine *machine, const tgi_problem *p, int lanes,
@@ -148,7 +154,7 @@ static void try_short(const tgi_machine *machine, const tgi_problem *p, int lane
         .block_count = (double)tgi_divide_up(p->n, cols) * (double)down * (double)p->batch_count,
         .block_k = (double)tgi_divide_up(p->k, lanes),
         .split_count = lanes,
-        .tile_count = count_a_lines(p, lanes),
+        .a_lines = count_a_lines(p, lanes),
         .copy_k = TGI_SMALL_DIRECT_STEPS,
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
         .blocks_per_sm = count_direct_resident(machine)};
