@@ -8,7 +8,7 @@
 #include "kernels/small/small_shape.h"
 
 #define WARP 32
-#define CACHE_LINE_BYTES 128.0
+#define LINE_BYTES 128.0
 #define BLOCK_DEPTH_MAX 64 /* threads along the third dimension of a block */
 
 /* Returns 1 for a row of wide tiles, whose threads share all operands. Such rows exist only for
@@ -95,7 +95,7 @@ static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t
         .block_k = (double)tgi_divide_up(p->k, lanes),
         .split_count = lanes,
         .tile_count = (double)tgi_divide_up(TGI_SMALL_DIRECT_ROWS, lanes),
-        .a_lines = fmax(1.0, count_a_lines(p, lanes) * fmin(1.0, pitch_bytes / CACHE_LINE_BYTES)),
+        .a_lines = fmax(1.0, count_a_lines(p, lanes) * fmin(1.0, pitch_bytes / LINE_BYTES)),
         .copy_k = TGI_SMALL_DIRECT_STEPS,
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
         .blocks_per_sm = count_direct_resident(machine)};
