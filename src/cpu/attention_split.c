@@ -13,10 +13,10 @@ static void multiply(const tgi_attention_run *run, int64_t rows, int64_t k, tgi_
 {
     const tgi_tile_set *tiles = run->tiles;
     const int64_t cols = tiles->cols, whole = rows / tiles->rows, rest = rows % tiles->rows;
-    const int64_t step = order == TGI_A_ALONG_K ? tiles->rows * a.stride : tiles->rows;
+    const int64_t tile_stride = order == TGI_A_ALONG_K ? tiles->rows * a.stride : tiles->rows;
     tgi_tile tile = {.k = k,
                      .tile_count = whole,
-                     .a_step = step,
+                     .a_tile_stride = tile_stride,
                      .a_stride = a.stride,
                      .b_row = cols,
                      .d_row = cols,
@@ -29,7 +29,8 @@ static void multiply(const tgi_attention_run *run, int64_t rows, int64_t k, tgi_
     tile.tile_count = 1;
     d += whole * tiles->rows * cols * tiles->accum_bytes;
     tiles->functions[rest - 1][order](
-        &tile, (const char *)a.data + whole * step * tiles->accum_bytes, b, d, d, d, 1.0, 0.0);
+        &tile, (const char *)a.data + whole * tile_stride * tiles->accum_bytes, b, d, d, d, 1.0,
+        0.0);
 }
 
 /* Forms the sums of weights times V key by key, in the order of the tiles, for the keys that each

@@ -30,7 +30,7 @@ int tgi_cpu_count_threads(const tgi_machine *machine, double serial_s)
 }
 
 /* Returns 1 if A must be packed: the tiles cannot read it in place, its rows evict each other from
- * the L1 cache, or each step of k touches another page. */
+ * the L1 cache, or each value of k touches another page. */
 static int must_pack_a(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_set *tiles)
 {
     int64_t bytes = tgi_type_bytes(p->type);
@@ -115,9 +115,9 @@ static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, i
     *decision = best;
 }
 
-/* With few steps of k, writing D takes most of the time. Tiles then follow its rows, so that it is
- * written in long runs, and B's block lies in L2. More steps hide what D's lines take, and the D of
- * a small batch entry has no long runs. */
+/* With few values of k, writing D takes most of the time. Tiles then follow its rows, so that it is
+ * written in long runs, and B's block lies in L2. A longer k hides what D's lines take, and the D
+ * of a small batch entry has no long runs. */
 static int must_follow_rows(const tgi_machine *machine, const tgi_problem *p,
                             int64_t micropanel_cols)
 {

@@ -33,23 +33,23 @@ static TARGET void LOCAL(copy_rows)(const tgi_copy *copy)
 #define TRANSPOSE_8 ACC(transpose) /* not called */
 #endif
 
-/* Transposes blocks of `width` x `step` elements: squares, or rows of vectors that are converted.
+/* Transposes blocks of `width` x `height` elements: squares, or rows of vectors that are converted.
  * The last blocks overlap those before, so that whole blocks copy all. The rows of the next block
  * are prefetched. */
 static inline __attribute__((always_inline)) TARGET void
-LOCAL(copy_blocks)(const tgi_copy *copy, const int width, const int step)
+LOCAL(copy_blocks)(const tgi_copy *copy, const int width, const int height)
 {
     const int64_t inner_stride = copy->inner_stride, target_stride = copy->target_stride;
-    const int64_t last_inner = copy->inner - width, last_outer = copy->outer - step;
+    const int64_t last_inner = copy->inner - width, last_outer = copy->outer - height;
     const int line_mask = 64 / (int)sizeof(IN(elem)) - 1;
     for (int64_t i = 0; i < copy->inner; i += width) {
         i = i < last_inner ? i : last_inner;
-        for (int64_t o = 0; o < copy->outer; o += step) {
+        for (int64_t o = 0; o < copy->outer; o += height) {
             o = o < last_outer ? o : last_outer;
             const IN(elem) *from = (const IN(elem) *)copy->source + i * inner_stride + o;
             ACC(elem) *to = (ACC(elem) *)copy->target + o * target_stride + i;
             ACC(elem) rows[4][VECTOR_ELEMS < 4 ? 4 : VECTOR_ELEMS];
-            if ((o & line_mask) < step)
+            if ((o & line_mask) < height)
                 for (int r = 0; r < width; r++)
                     __builtin_prefetch(from + (width + r) * inner_stride);
             if (width == 8) {
@@ -57,9 +57,9 @@ LOCAL(copy_blocks)(const tgi_copy *copy, const int width, const int step)
                 continue;
             }
             for (int r = 0; r < 4 && IS_CONVERTED; r++)
-                for (int q = 0; q < step; q += VECTOR_ELEMS)
+                for (int q = 0; q < height; q += VECTOR_ELEMS)
                     ACC(store)(rows[r] + q, IN(load)(from + r * inner_stride + q));
-            for (int q = 0; q < step; q += 4)
+            for (int q = 0; q < height; q += 4)
                 ACC(transpose)
             (IS_CONVERTED ? rows[0] + q : (const void *)(from + q),
              IS_CONVERTED ? (int64_t)(sizeof rows[0] / sizeof rows[0][0]) : inner_stride,
@@ -71,13 +71,13 @@ LOCAL(copy_blocks)(const tgi_copy *copy, const int width, const int step)
 /* Copies inputs whose outer dimension is contiguous in memory. */
 static TARGET void LOCAL(copy_transposed)(const tgi_copy *copy)
 {
-    enum { STEP = !IS_CONVERTED ? SQUARE : VECTOR_ELEMS < 4 ? 4 : VECTOR_ELEMS };
-    if (copy->outer >= STEP && copy->inner >= SQUARE && !IS_CONVERTED) {
-        LOCAL(copy_blocks)(copy, SQUARE, STEP);
+    enum { HEIGHT = !IS_CONVERTED ? SQUARE : VECTOR_ELEMS < 4 ? 4 : VECTOR_ELEMS };
+    if (copy->outer >= HEIGHT && copy->inner >= SQUARE && !IS_CONVERTED) {
+        LOCAL(copy_blocks)(copy, SQUARE, HEIGHT);
         return;
     }
-    if (copy->outer >= STEP && copy->inner >= 4) {
-        LOCAL(copy_blocks)(copy, 4, STEP);
+    if (copy->outer >= HEIGHT && copy->inner >= 4) {
+        LOCAL(copy_blocks)(copy, 4, HEIGHT);
         return;
     }
     const IN(elem) *source = copy->source;

@@ -43,8 +43,8 @@ static inline const tgi_cpu_prepared *tgi_cpu_get_prepared(const tgi_call *call)
 extern const tgi_cpu_family tgi_cpu_sequential, tgi_cpu_blocked, tgi_cpu_direct, tgi_cpu_packed,
     tgi_cpu_rank, tgi_cpu_dot;
 
-/* A chunk has at most this many steps of k. Long chunks save passes over D. A micropanel of B,
- * which is chunk x 192 bytes, must still stay in L2 while the row tiles pass. */
+/* A chunk has at most this many values of k. Long chunks read and write D less often. A micropanel
+ * of B, which is chunk x 192 bytes, must still stay in L2 while the row tiles pass. */
 #define TGI_CHUNK_K 1024
 
 /* Returns the number of products that are summed before they are added to the running sum. A tile
@@ -67,14 +67,14 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
 }
 
 /* Returns the cycles that tiles lose for a batch entry because they read an A along m in place.
- * Each step of k touches a line of another row, often of another page. */
+ * Each value of k touches a line of another row, often of another page. */
 static inline double tgi_cpu_count_strided_cycles(const tgi_problem *problem)
 {
     const int64_t elems = problem->a.col == 1 ? 0 : problem->m * problem->k;
     return 0.13 * (double)(elems * tgi_type_bytes(problem->type));
 }
 
-/* Returns 1 if tiles have the steps of all operands that the epilogue uses: C and the bias. */
+/* Returns 1 if tiles apply all operands that the epilogue uses: C and the bias. */
 static inline int tgi_cpu_do_tiles_know(const tgi_epilogue *epilogue)
 {
     const unsigned known = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
@@ -82,12 +82,12 @@ static inline int tgi_cpu_do_tiles_know(const tgi_epilogue *epilogue)
 }
 
 /* Returns the first entry of portion `index` of 0 .. extent, which is split into `portions` at
- * multiples of `step`. */
+ * multiples of `multiple`. */
 static inline int64_t tgi_cpu_find_portion(int64_t extent, int64_t portions, int64_t index,
-                                           int64_t step)
+                                           int64_t multiple)
 {
-    int64_t steps = tgi_divide_up(extent, step);
-    int64_t entry = (steps * index / portions) * step;
+    int64_t multiples = tgi_divide_up(extent, multiple);
+    int64_t entry = (multiples * index / portions) * multiple;
     return entry < extent ? entry : extent;
 }
 

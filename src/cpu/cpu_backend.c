@@ -40,12 +40,12 @@ double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel)
 
 int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem)
 {
-    const int64_t longest = TGI_CHUNK_K * k_per_elem, step = 8;
+    const int64_t longest = TGI_CHUNK_K * k_per_elem, multiple = 8;
     if (k <= longest)
         return k;
     int64_t chunk_count = tgi_divide_up(k, longest);
     int64_t chunk = tgi_divide_up(k, chunk_count);
-    return tgi_round_up(chunk, step);
+    return tgi_round_up(chunk, multiple);
 }
 
 static tg_status count_devices(int *count)

@@ -34,8 +34,8 @@ static tgi_problem orient(const tgi_problem *p)
     return oriented;
 }
 
-/* Returns the rows of the highest tile. Of an A along m a step of k is then at most one line, which
- * is what tiles prefetch. */
+/* Returns the rows of the highest tile. Of an A along m one value of k is then at most one line,
+ * which is what tiles prefetch. */
 static int find_tile_rows(const tgi_problem *p, const tgi_tile_set *tiles)
 {
     const int line_elems = TGI_ALIGN_BYTES / (int)tiles->elem_bytes;
@@ -200,7 +200,7 @@ static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
         .function = tiles->functions[rows - 1][order],
         .tile = {.k = p->k,
                  .tile_count = call_tiles,
-                 .a_step = rows * p->a.row,
+                 .a_tile_stride = rows * p->a.row,
                  .a_stride = order == TGI_A_ALONG_K ? p->a.row : p->a.col,
                  .a_ahead = p->m > rows ? tgi_cpu_find_ahead(tiles, order, rows, rows * p->a.row)
                             : p->batch_count > 1 ? p->a.batch

@@ -185,7 +185,7 @@ static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
-                    int64_t kc, double peak_share, double pass_cycles)
+                    int64_t kc, double peak_share, double entry_cycles)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
@@ -203,7 +203,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         .memory_share = 1.0,
         /* Each row of each chunk is cleared, finished and written by calls of its own. */
         .fixed_cycles =
-            1000.0 + pass_cycles * (double)p->batch_count +
+            1000.0 + entry_cycles * (double)p->batch_count +
             chunks * (strips * 200.0 + (double)p->m * 200.0 + 4.0 * (double)(p->m * p->n) / lanes),
         .thread_count = 1};
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
@@ -235,16 +235,16 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *given,
                    TGI_SKINNY_ROWS);
         return;
     }
-    /* Each pass over the columns loads its columns of A first. Half a pass and single steps take
-     * what no pass fills. */
+    /* Each update of the sums by TGI_RANK_DEPTH rows loads its columns of A first. Updates by
+     * half of them and by single rows take the rest. */
     const double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
-    const double m = (double)p->m, passes = (double)(p->k / TGI_RANK_DEPTH) * m / 2.0;
+    const double m = (double)p->m, updates = (double)(p->k / TGI_RANK_DEPTH) * m / 2.0;
     const int64_t rest = p->k % TGI_RANK_DEPTH, half = TGI_RANK_DEPTH / 2;
     const double single = (double)(rest / half + rest % half) * m * (double)p->n / lanes;
     /* Finishing an element takes a cycle or two, and more where D's elements lie apart. */
     const double finished = (p->d.col == 1 ? 12.0 / lanes : 3.0) * m * (double)p->n;
     propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0.7,
-            30.0 * passes + 12.0 * single + finished);
+            30.0 * updates + 12.0 * single + finished);
 }
 
 /* Returns the chunk length of `dot`. Each chunk ends with a sum over lanes, which costs as much as
@@ -252,8 +252,8 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *given,
  * while the columns of B pass. */
 static int64_t choose_dot_chunk(const tgi_problem *p)
 {
-    const int64_t chunk_elems = 16384, step = 256;
-    int64_t chunk = chunk_elems / p->m / step * step;
+    const int64_t chunk_elems = 16384, multiple = 256;
+    int64_t chunk = chunk_elems / p->m / multiple * multiple;
     return p->k < chunk ? p->k : chunk;
 }
 

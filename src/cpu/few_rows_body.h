@@ -10,7 +10,7 @@
 
 /* Adds `depth` rows of B to `rows` rows of sums. rows x RANK_DEPTH elements of A stay in registers
  * while a row of sums passes. depth is less than RANK_DEPTH at the end of k. The function also
- * prefetches `ahead` rows of B of the next pass over k, from its row `ahead_row` on. */
+ * prefetches `ahead` rows of B of the next update, from its row `ahead_row` on. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(rank_rows)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, const int depth,
                  const int ahead, int64_t ahead_row)

@@ -5,7 +5,7 @@
 #include "core/epilogue.h"
 #include "cpu/names.h"
 
-#define FINISH_COLS 64 /* columns a pass keeps in a local row */
+#define FINISH_COLS 64 /* columns that are finished at once, in a local row */
 
 /* Reads `cols` elements of a type that D may have, `stride` elements apart. */
 static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int64_t cols,
@@ -167,9 +167,9 @@ static TARGET void ACC_LOCAL(scale_alpha)(ACC(elem) * alphas, const tgi_finish *
     }
 }
 
-/* Applies the steps up to C to one row. `c` holds C or the running sum. `alphas` holds one value a
- * column, or is NULL if one alpha serves all. Row, alphas and c have FINISH_COLS elements, the sums
- * only cols. */
+/* Applies the epilogue up to C to one row. `c` holds C or the running sum. `alphas` holds one value
+ * a column, or is NULL if one alpha serves all. Row, alphas and c have FINISH_COLS elements, the
+ * sums only cols. */
 static TARGET void ACC_LOCAL(combine_row)(ACC(elem) * row, const ACC(elem) * sums, ACC(elem) alpha,
                                           const ACC(elem) * alphas, ACC(elem) factor,
                                           const ACC(elem) * c, int64_t cols)
@@ -194,11 +194,11 @@ static TARGET void ACC_LOCAL(add_bias)(ACC(elem) * row, const tgi_finish *f, int
     if (p->epilogue.bias == TG_BIAS_ROW) {
         ACC_LOCAL(read_row)(values, bias + i * bytes, 1, 1, p->d_type);
         for (int64_t j = 0; j < cols; j++)
-            row[j] = ACC_STEP(add_bias)(row[j], values[0]);
+            row[j] = ACC_EPILOGUE(add_bias)(row[j], values[0]);
     } else {
         ACC_LOCAL(read_row)(values, bias + col * bytes, cols, 1, p->d_type);
         for (int64_t j = 0; j < cols; j++)
-            row[j] = ACC_STEP(add_bias)(row[j], values[j]);
+            row[j] = ACC_EPILOGUE(add_bias)(row[j], values[j]);
     }
 }
 

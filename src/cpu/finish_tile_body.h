@@ -1,5 +1,5 @@
 /*
- * The epilogue of wide tiles, for cpu/tile_body.h: in registers where its steps are few, else
+ * The epilogue of wide tiles, for cpu/tile_body.h: in registers where its operations are few, else
  * through memory.
  */
 
@@ -67,7 +67,7 @@ TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const A
                   const ACC(elem) * bias, int rows, double alpha, double beta)
 {
     const tg_type type = sizeof(ACC(elem)) == 4 ? TG_TYPE_FP32 : TG_TYPE_FP64;
-    const int bias_step = t->bias == TG_BIAS_COL ? VECTOR_ELEMS : 0;
+    const int bias_stride = t->bias == TG_BIAS_COL ? VECTOR_ELEMS : 0;
     ACC(elem) *first = d;
     int left = t->cols;
     for (; left >= VECTOR_ELEMS; left -= VECTOR_ELEMS) {
@@ -75,7 +75,7 @@ TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const A
         d += VECTOR_ELEMS;
         c += VECTOR_ELEMS;
         sums += VECTOR_ELEMS;
-        bias += bias_step;
+        bias += bias_stride;
     }
     if (left > 0)
         TILE(finish_vectors)(t, d, c, sums, bias, rows, left, alpha, beta, 0);
@@ -83,7 +83,7 @@ TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const A
         ACC_LOCAL(activate)(first, rows, t->cols, t->d_row, t->activation, type);
 }
 
-/* Applies the steps to sums in registers that most epilogues have: C, a bias by columns, ReLU. */
+/* Applies to sums in registers what most epilogues have: C, a bias by columns, ReLU. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(finish_registers)(const tgi_tile *t, const ACC(elem) * c, const ACC(elem) * bias,
                        double beta_value, ACC(vec) (*accum)[TILE_VECTORS], const int rows,

@@ -25,7 +25,7 @@ typedef void tgi_copy_fn(const tgi_copy *copy);
  * A block of sums of one chunk of k on its way to D. With s the running sum of the chunks before,
  *     v = alpha * sums + (first chunk ? beta * C : s)
  *     last chunk ? D = the rest of the epilogue of v : s = v
- * by the steps of core/epilogue.h. Sums and s are accumulators with contiguous rows.
+ * by the functions of core/epilogue.h. Sums and s are accumulators with contiguous rows.
  */
 typedef struct tgi_finish {
     const tgi_problem *problem;
@@ -62,7 +62,7 @@ typedef struct tgi_skinny {
     void *sums;
     int64_t sums_row;
 } tgi_skinny;
-#define TGI_RANK_DEPTH 8 /* rows of B that one pass of `rank` adds to the sums */
+#define TGI_RANK_DEPTH 8 /* rows of B that one update of `rank` adds to the sums */
 typedef void tgi_skinny_fn(const tgi_skinny *skinny);
 
 typedef struct tgi_isa_kernels {

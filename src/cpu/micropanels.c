@@ -33,12 +33,12 @@ int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles)
 }
 
 int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
-                           int64_t a_step)
+                           int64_t a_tile_stride)
 {
     const int64_t lines_bytes = 2 * TGI_ALIGN_BYTES;
     /* Each call of a tile runs this, so it divides only where it must. */
     if (order == TGI_A_ALONG_K || rows * tiles->elem_bytes > lines_bytes)
-        return a_step;
+        return a_tile_stride;
     return lines_bytes / tiles->elem_bytes;
 }
 
@@ -110,10 +110,10 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
     const int64_t bytes = tiles->accum_bytes;
     tgi_tile_fn *function = tiles->functions[rows - 1][s->a.order];
     tgi_tile *tile = &walk->tile;
-    tile->a_step = rows * walk->a_row;
+    tile->a_tile_stride = rows * walk->a_row;
     tile->a_ahead = s->a.is_in_micropanels || s->tiling.count == 1
                         ? 0
-                        : tgi_cpu_find_ahead(tiles, s->a.order, rows, tile->a_step);
+                        : tgi_cpu_find_ahead(tiles, s->a.order, rows, tile->a_tile_stride);
     const char *a = walk->a;
     const int64_t call_tiles = walk->target == TO_FINISH || tgi_cpu_is_narrow(tiles) ? 1 : count;
     tile->tile_count = call_tiles;
@@ -128,7 +128,7 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
                      walk->d + (i * tile->d_row + j) * bytes, walk->bias + bias_elems * bytes,
                      walk->alpha, walk->beta);
         }
-        a += call_tiles * tile->a_step * tiles->elem_bytes;
+        a += call_tiles * tile->a_tile_stride * tiles->elem_bytes;
     }
 }
 

@@ -69,7 +69,7 @@ int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles);
 /* Returns how far from its own A a tile of `rows` rows prefetches A for later tiles: the next rows,
  * or the second line of them from there if they lie side by side. */
 int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
-                           int64_t a_step);
+                           int64_t a_tile_stride);
 
 /* Fills the tile's members about its epilogue. The caller has set is_streamed. `bias` is
  * TG_BIAS_NONE if the tile adds none. */

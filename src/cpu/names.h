@@ -1,7 +1,7 @@
 /*
  * Names inside the bodies (*_body.h), which are included once for each instruction set and type:
  * ACC(load) is fp32_load where ACC_NAME is fp32, IN(load) is bf16_load where IN_NAME is bf16,
- * ACC_STEP(add_bias) is tgi_add_bias_fp32, a step of core/epilogue.h,
+ * ACC_EPILOGUE(add_bias) is tgi_add_bias_fp32, a function of core/epilogue.h,
  * LOCAL(x) is a static name of its own for each instruction set and input type, TILE(x) for each of
  * their tile shapes too.
  */
@@ -19,7 +19,7 @@
 #define IN(name) EXPAND2(IN_NAME, name)
 #define LOCAL(name) EXPAND3(name, ISA_NAME, IN_NAME)
 #define ACC_LOCAL(name) EXPAND3(name, ISA_NAME, ACC_NAME)
-#define ACC_STEP(name) EXPAND3(tgi, name, ACC_NAME)
+#define ACC_EPILOGUE(name) EXPAND3(tgi, name, ACC_NAME)
 #define TILE(name) EXPAND2(LOCAL(name), TILE_ROWS)
 
 /* The FP8 types have no vectors here. The compiler vectorizes their loops. */

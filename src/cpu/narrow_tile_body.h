@@ -5,13 +5,13 @@
  * columns.
  */
 
-/* Steps of k in one turn of the loop. */
+/* Values of k in one turn of the loop. */
 #define NARROW_UNROLL 2
 
-/* Performs one step of k, `ahead` steps beyond the pointers to A. */
+/* Adds the products of one value of k, `ahead` values beyond the pointers to A. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(narrow_step)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b, int cols,
-                  ACC(vec) * accum, const int rows, const int order, const int ahead)
+TILE(narrow_add_k)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b, int cols,
+                   ACC(vec) * accum, const int rows, const int order, const int ahead)
 {
     const IN(vec) row = IN(load_some)(b, cols);
 #pragma GCC unroll 14
@@ -47,7 +47,7 @@ TILE(narrow_tile)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * 
             TILE(prefetch_rows)(&ahead, &ahead_row, a_stride, rows);
 #pragma GCC unroll 2
         for (int u = 0; u < NARROW_UNROLL; u++) {
-            TILE(narrow_step)(a, a_stride, b, cols, accum, rows, order, u);
+            TILE(narrow_add_k)(a, a_stride, b, cols, accum, rows, order, u);
             __builtin_prefetch(b + b_ahead, 0, 2);
             b += b_row;
             if (order == TGI_A_ALONG_ROWS) {
@@ -64,7 +64,7 @@ TILE(narrow_tile)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * 
         }
     }
     for (; left > 0; left--) {
-        TILE(narrow_step)(a, a_stride, b, cols, accum, rows, order, 0);
+        TILE(narrow_add_k)(a, a_stride, b, cols, accum, rows, order, 0);
         b += b_row;
         HIDE_POINTER(b);
 #pragma GCC unroll 5

@@ -82,7 +82,7 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_dec
                         TGI_ALIGN_BYTES);
 }
 
-#define PACKED_DEPTH 16 /* steps of k, even: pairs are not torn apart */
+#define PACKED_DEPTH 16 /* values of k, even: pairs are not torn apart */
 
 static void pack_b(const packed_run *run, const tgi_micropanels *s, int64_t k0, int64_t k,
                    tgi_right *right, char *block)
@@ -101,9 +101,9 @@ static void pack_b(const packed_run *run, const tgi_micropanels *s, int64_t k0, 
     right->data = block;
     right->row = micropanel_cols;
     right->micropanel_elems = count_k_elems(tiles, k) * micropanel_cols;
-    /* A pass takes a few rows across all micropanels, so that B is read in long runs. */
-    const int64_t step = p->b.row == 1 && p->b.col != 1 ? k : PACKED_DEPTH;
-    for (int64_t k1 = 0; k1 < k; k1 += step) {
+    /* The loop takes a few rows across all micropanels, so that B is read in long runs. */
+    const int64_t depth = p->b.row == 1 && p->b.col != 1 ? k : PACKED_DEPTH;
+    for (int64_t k1 = 0; k1 < k; k1 += depth) {
         for (int64_t j = 0; j < s->cols; j += micropanel_cols) {
             int64_t elem = j / micropanel_cols * right->micropanel_elems +
                            k1 / tiles->k_per_elem * micropanel_cols;
@@ -111,9 +111,9 @@ static void pack_b(const packed_run *run, const tgi_micropanels *s, int64_t k0, 
                 .target = block + elem * tiles->elem_bytes,
                 .target_stride = micropanel_cols,
                 .source = tgi_cpu_at(run->call->b, &p->b, s->batch, k0 + k1, s->col + j, bytes),
-                .outer = k - k1 < step ? k - k1 : step,
+                .outer = k - k1 < depth ? k - k1 : depth,
                 .inner = s->cols - j < micropanel_cols ? s->cols - j : micropanel_cols,
-                .ahead = k - k1 > step ? step : 0,
+                .ahead = k - k1 > depth ? depth : 0,
                 .outer_stride = p->b.row,
                 .inner_stride = p->b.col};
             run->pack_b(&copy);
@@ -152,7 +152,7 @@ static void pack_a(const packed_run *run, const tgi_micropanels *s, int64_t k0, 
     left->is_in_micropanels = 1;
     left->stride = 0;
     const int64_t k_elems = count_k_elems(tiles, k);
-    /* A pass takes a few steps of k across all tiles, so that A is read in long runs. */
+    /* The loop takes a few values of k across all tiles, so that A is read in long runs. */
     for (int64_t k1 = 0; k1 < k; k1 += PACKED_DEPTH) {
         for (int64_t index = 0, i = 0, rows; index < s->tiling.count; index++, i += rows) {
             rows = s->tiling.rows + (index < s->tiling.larger_count);
@@ -174,7 +174,7 @@ static void pack_a(const packed_run *run, const tgi_micropanels *s, int64_t k0, 
 /* A chunk of k of a block. */
 typedef struct packed_chunk {
     int64_t index, k0, k;
-    int64_t next_k;     /* steps of the next chunk of this task, or 0 */
+    int64_t next_k;     /* length of the next chunk of this task, or 0 */
     int64_t col0, col1; /* columns of all strips */
 } packed_chunk;
 

@@ -6,8 +6,8 @@
 
 #define LINE_BYTES 64
 
-/* The least step. A line is then touched eight times, and more often gains nothing. */
-#define STEP_BYTES_MIN (LINE_BYTES / 8)
+/* The least stride. A line is then touched eight times, and more often gains nothing. */
+#define STRIDE_MIN (LINE_BYTES / 8)
 
 void tgi_cpu_start_prefetch(tgi_prefetch *prefetch, const void *start, int64_t row_bytes,
                             int64_t row_stride, int64_t row_count)
@@ -26,10 +26,10 @@ tgi_prefetch *tgi_cpu_pace_prefetches(tgi_prefetch *prefetches, int count, int64
     int64_t bytes = 0;
     for (int i = 0; i < count; i++)
         bytes += tgi_round_up(prefetches[i].row_bytes, LINE_BYTES) * prefetches[i].row_count;
-    int64_t step = tgi_divide_up(bytes, turns > 0 ? turns : 1);
-    step = step < STEP_BYTES_MIN ? STEP_BYTES_MIN : step > LINE_BYTES ? LINE_BYTES : step;
+    int64_t stride = tgi_divide_up(bytes, turns > 0 ? turns : 1);
+    stride = stride < STRIDE_MIN ? STRIDE_MIN : stride > LINE_BYTES ? LINE_BYTES : stride;
     for (int i = 0; i < count; i++) {
-        prefetches[i].step = step;
+        prefetches[i].stride = stride;
         prefetches[i].next = i + 1 < count ? &prefetches[i + 1] : NULL;
     }
     return count > 0 ? prefetches : NULL;

@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-/* Rows of memory that are prefetched at an even pace: each turn of a tile's loop takes one step. A
- * step is at most a cache line; a smaller one touches a line several times. */
+/* Rows of memory that are prefetched at an even pace: each turn of a tile's loop takes one stride.
+ * A stride is at most a cache line; a smaller one touches a line several times. */
 typedef struct tgi_prefetch {
     const char *at, *row_end;
-    int64_t step; /* bytes */
+    int64_t stride; /* bytes */
     int64_t row_bytes, row_stride, row_count;
     const struct tgi_prefetch *next; /* the rows that follow these, or NULL */
 } tgi_prefetch;
@@ -26,10 +26,10 @@ tgi_prefetch *tgi_cpu_pace_prefetches(tgi_prefetch *prefetches, int count, int64
 
 /* Prefetches the next line. It is inlined with all it does: around a call a tile would store its
  * sums. */
-static inline __attribute__((always_inline)) void tgi_cpu_prefetch_step(tgi_prefetch *prefetch)
+static inline __attribute__((always_inline)) void tgi_cpu_prefetch_next(tgi_prefetch *prefetch)
 {
     __builtin_prefetch(prefetch->at, 0, 2);
-    prefetch->at += prefetch->step;
+    prefetch->at += prefetch->stride;
     if (prefetch->at < prefetch->row_end)
         return;
     if (--prefetch->row_count > 0) {
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void tgi_cpu_prefetch_step(tgi_pref
         *prefetch = *prefetch->next;
     } else {
         /* All is prefetched: the walk stays where it is. */
-        prefetch->step = 0;
+        prefetch->stride = 0;
         prefetch->row_end = prefetch->at + 1;
     }
 }

@@ -16,8 +16,8 @@ static void reduce_task(void *state, int64_t index, int thread)
 {
     const reduction *r = state;
     const tgi_problem *p = r->call->problem;
-    int64_t passes = tgi_divide_up(p->n, REDUCED_COLS);
-    int64_t row = index / passes, col = index % passes * REDUCED_COLS;
+    int64_t strips = tgi_divide_up(p->n, REDUCED_COLS);
+    int64_t row = index / strips, col = index % strips * REDUCED_COLS;
     _Alignas(64) char running[REDUCED_COLS * sizeof(double)];
     (void)thread;
     for (int64_t chunk = 0; chunk < r->chunk_count; chunk++) {

@@ -64,7 +64,7 @@ static region_fn *const tile_functions[] = {tile_fp32, tile_fp64, tile_bf16, til
 /* A block has at most tile x tile sums, which lie in the workspace. Stacks may be small. */
 #define SUMS_BYTES (TILE * TILE * sizeof(double))
 
-/* Computes D in blocks of at most tile x tile. Within a block k advances in steps of tile_k. */
+/* Computes D in blocks of at most tile x tile. Within a block k advances by tile_k. */
 static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, int64_t tile_k)
 {
     const tgi_problem *p = call->problem;

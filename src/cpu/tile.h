@@ -16,16 +16,16 @@
 
 #define TGI_TILE_MAX_BYTES 2048 /* largest D of a packed tile, as accumulators */
 #define TGI_PEAK_CHAINS 12
-#define TGI_TILE_UNROLL 2 /* steps of k in one turn of a tile's loop */
+#define TGI_TILE_UNROLL 2 /* values of k in one turn of a tile's loop */
 
 /* The shape of a micro-kernel's call. Strides count elements of the operand; an element of BF16
  * pairs is a pair. One call computes tile_count tiles of equal height, one below the other, because
- * a call costs as much as several steps of k. */
+ * a call costs as much as several values of k. */
 typedef struct tgi_tile {
     int64_t k;
-    int64_t tile_count; /* >= 1; 1 if tiles are narrow */
-    int64_t a_step;     /* from one tile's A to the next one's */
-    int64_t a_stride;   /* stride of the non-contiguous dimension, see tgi_a_order */
+    int64_t tile_count;    /* >= 1; 1 if tiles are narrow */
+    int64_t a_tile_stride; /* from one tile's A to the next one's */
+    int64_t a_stride;      /* stride of the non-contiguous dimension, see tgi_a_order */
     /* Elements from a tile's A, and in family `direct` from its B, to what it prefetches for later
      * tiles. With 0 it prefetches what it reads itself. */
     int64_t a_ahead, b_ahead;
@@ -42,7 +42,7 @@ typedef struct tgi_tile {
 
 /* Pointers and factors come beside the shape, so that a plan can keep the shape. The bias is that
  * of the first row and column. C is not read if beta is 0, nor the bias if the tile has none. A
- * call of several tiles steps on all pointers, so that D then stands for them. Tables of
+ * call of several tiles moves all pointers on, so that D then stands for them. Tables of
  * micro-kernels are indexed by rows - 1 and by the order of A. */
 typedef void tgi_tile_fn(const tgi_tile *tile, const void *a, const void *b, const void *c, void *d,
                          const void *bias, double alpha, double beta);

@@ -41,12 +41,12 @@ TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, c
 #else
 #include "cpu/finish_tile_body.h"
 
-/* Performs one step of k, a rank-one update of the accumulators, `ahead` steps beyond the
+/* Adds the products of one value of k, a rank-one update, `ahead` values beyond the
  * pointers. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(step)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b,
-           ACC(vec) (*accum)[TILE_VECTORS], const int rows, const int vectors, const int order,
-           const int is_whole, const int last_cols, const int ahead)
+TILE(add_k)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b,
+            ACC(vec) (*accum)[TILE_VECTORS], const int rows, const int vectors, const int order,
+            const int is_whole, const int last_cols, const int ahead)
 {
     IN(vec) row[TILE_VECTORS];
 #pragma GCC unroll 3
@@ -105,10 +105,10 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
         if (order == TGI_A_ALONG_K)
             TILE(prefetch_rows)(&ahead, &ahead_row, a_stride, rows);
         if (HAS_PREFETCH && prefetch)
-            tgi_cpu_prefetch_step(prefetch);
+            tgi_cpu_prefetch_next(prefetch);
 #pragma GCC unroll 4
         for (int u = 0; u < TGI_TILE_UNROLL; u++) {
-            TILE(step)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, u);
+            TILE(add_k)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, u);
 #pragma GCC unroll 3
             for (int v = 0; v < vectors && TILE_ROWS == DIRECT_ROWS; v++)
                 __builtin_prefetch(b + b_ahead + v * VECTOR_ELEMS, 0, 2);
@@ -124,7 +124,7 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
                 a[q] += TGI_TILE_UNROLL;
     }
     for (; p < k; p++) {
-        TILE(step)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, 0);
+        TILE(add_k)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, 0);
         b += b_row;
 #pragma GCC unroll 5
         for (int q = 0; q < pointer_count; q++)
@@ -162,7 +162,7 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
             return;
         if (t->bias == TG_BIAS_ROW)
             bias += rows;
-        a += t->a_step;
+        a += t->a_tile_stride;
         d += rows * t->d_row;
         c += rows * t->c_row;
     }

@@ -27,8 +27,8 @@ static double find_least_seconds(const tgi_gpu *gpu, const tgi_problem *p)
                 tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s));
 }
 
-/* Returns how many times a thread waits for loads: those of several steps wait together, and a
- * single step needs no loop. */
+/* Returns how many times a thread waits for loads: those of several values of k wait
+ * together, and a single value needs no loop. */
 static double count_waits(const tgi_tile_work *work)
 {
     return work->block_k > 1.0 ? ceil(work->block_k / work->copy_k) : 0.0;
@@ -47,12 +47,12 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
     const double element_s = tgi_epilogue_is_sum_alone(&p->epilogue) ? 0.0 : f->element_s[0];
     const double words = fmax(1.0, (double)tgi_type_bytes(p->type) / 4.0);
     const double latency_s = f->direct_block_s + work->tile_count * (f->direct_row_s + element_s) +
-                             count_waits(work) * words * f->direct_steps_s +
+                             count_waits(work) * words * f->direct_loads_s +
                              find_lanes_seconds(f, work, words) +
                              find_lines_seconds(gpu, work, f->direct_line_s);
     /* Further blocks of a multiprocessor wait at the same time, but share its instructions. */
     const double further = fmax(0.0, work->block_count / gpu->sm_count - 1.0);
-    const double issue_s = further * words * (f->direct_issue_s + work->block_k * f->direct_step_s);
+    const double issue_s = further * words * (f->direct_issue_s + work->block_k * f->direct_k_s);
     return f->launch_s + fmax(latency_s + issue_s, find_least_seconds(gpu, p));
 }
 
@@ -60,9 +60,9 @@ double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double latency_s =
-        count_waits(work) * f->short_steps_s + find_lanes_seconds(f, work, 1.0);
+        count_waits(work) * f->short_loads_s + find_lanes_seconds(f, work, 1.0);
     const double rounds = fmax(1.0, work->block_count / gpu->sm_count);
     const double lines_s = find_lines_seconds(gpu, work, f->short_line_s);
-    const double issue_s = (rounds - 1.0) * (f->short_issue_s + work->block_k * f->short_step_s);
+    const double issue_s = (rounds - 1.0) * (f->short_issue_s + work->block_k * f->short_k_s);
     return f->short_s + fmax(latency_s + lines_s + issue_s, find_least_seconds(gpu, p));
 }

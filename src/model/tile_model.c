@@ -195,19 +195,19 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const int is_mma = kernel->math == TGI_MATH_mma;
     const int kind = !is_mma ? 0 : is_narrow(p->type) ? 1 : 2;
-    const double steps = ceil((double)p->k / kernel->tile_depth) * kernel->tile_depth;
+    const double whole_k = ceil((double)p->k / kernel->tile_depth) * kernel->tile_depth;
     const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->batch_elements_ratio : 1.0;
-    /* Finding and storing a tile takes some steps. Threads without a tile wait for their warp. */
-    const double tile_steps = (steps + f->batch_tile_steps[kind]) * ratio;
+    /* Finding and storing a tile takes some k more. Threads without a tile wait for their warp. */
+    const double tile_k = (whole_k + f->batch_tile_k[kind]) * ratio;
     const double tiles = is_mma ? work->tile_count : ceil(work->tile_count / 32.0) * 32.0;
-    const double macs = tiles * kernel->tile_rows * kernel->tile_cols * tile_steps;
+    const double macs = tiles * kernel->tile_rows * kernel->tile_cols * tile_k;
     const double compute_s =
         macs / (find_rate(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz);
     /* The workers of a block, threads or warps, form the tiles of a group in turn. */
     const double workers = kernel->thread_count / (is_mma ? 32.0 : 1.0);
     const double turns = ceil(work->tile_count / workers);
     const double elems = (double)kernel->tile_rows * kernel->tile_cols / (is_mma ? 32.0 : 1.0);
-    const double latency_s = f->batch_stage_s + turns * tile_steps * f->batch_step_s[kind] +
+    const double latency_s = f->batch_stage_s + turns * tile_k * f->batch_k_s[kind] +
                              find_epilogue_seconds(f, kernel, p, work, turns * elems);
     const double slots = (double)gpu->sm_count * work->blocks_per_sm;
     const double rounds = floor(work->block_count / slots);
@@ -232,7 +232,7 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     double compute_s = macs / (rate * share * gpu->clock_hz);
     /* One block alone does not hide the wait for its stages. */
-    double latency_s = f->dmma_stage_s + f->dmma_step_s * kernel->tile_depth + compute_s * share;
+    double latency_s = f->dmma_stage_s + f->dmma_k_s * kernel->tile_depth + compute_s * share;
     latency_s = fmax(latency_s, f->dmma_latency_s / (kernel->stage_count - 1));
     latency_s *= work->access == TGI_ACCESS_ELEMENTS ? f->dmma_elements_ratio : 1.0;
     double rounds = ceil(work->block_k / kernel->tile_depth);

@@ -62,8 +62,8 @@ double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_tile_work *work);
 /* Returns the seconds of family small without stages. work->split_count threads share out k, each
- * with block_k of it, loads copy_k steps at once, and finishes tile_count rows of D. Access by
- * vectors means that B lies along k. */
+ * with block_k of it, loads copy_k values of it at once, and finishes tile_count rows of D. Access
+ * by vectors means that B lies along k. */
 double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                 const tgi_tile_work *work);
 /* Returns the seconds of its short function, whose threads form one element of D. */

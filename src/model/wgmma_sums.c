@@ -5,16 +5,16 @@
 
 #define STEP_BYTES 128.0 /* bytes of a line of A or B in a step of k */
 #define CHUNK_BYTES 64.0 /* bytes of a line of a slice in a step of k */
-#define PASS_COLS 128.0  /* columns of sums in one addition pass */
+#define SHORT_COLS 128.0 /* columns whose short sums are added together */
 
 /* Returns the cycles for waiting for the sums of a step's slices and adding them in FP32. With two
  * warpgroups, one multiplies during all or part of this time. */
 static double find_add_cycles(const tgi_figures *f, const tgi_kernel *kernel)
 {
-    const double pass_cycles =
+    const double set_cycles =
         kernel->thread_count > 256 ? f->slice_add_cycles_of_two : f->slice_add_cycles_of_one;
-    return kernel->tile_cols > 192 ? f->slice_add_cycles_of_passes
-                                   : ceil(kernel->tile_cols / PASS_COLS) * pass_cycles;
+    return kernel->tile_cols > 192 ? f->slice_add_cycles_of_sets
+                                   : ceil(kernel->tile_cols / SHORT_COLS) * set_cycles;
 }
 
 tgi_wgmma_step tgi_wgmma_find_step(const tgi_figures *figures, const tgi_kernel *kernel,
@@ -43,8 +43,8 @@ static double count_step_cycles(const tgi_wgmma_case *c)
 }
 
 /* Returns the share of wgmma_issue_share that a tile of this size reaches. An FP8 tile of more than
- * 192 columns has two passes. With two warpgroups, one adds a pass in FP32 while the other
- * multiplies. */
+ * 192 columns has two sets of short sums. With two warpgroups, one adds a set in FP32 while the
+ * other multiplies. */
 static double find_width_share(const tgi_figures *f, const tgi_kernel *kernel)
 {
     const int is_odd = kernel->tile_cols > 128 && kernel->tile_cols <= 192;

@@ -22,42 +22,43 @@ static int64_t find_line(const tgi_prefetch *walk)
     return (walk->at - memory) / LINE_BYTES;
 }
 
-/* Walks over one row and returns the number of steps. The lines follow one another from the first
- * one that begins in the row. The last one is the row's or, after steps of less than a line, the
- * next one. */
+/* Walks over one row and returns the number of prefetches. The lines follow one another from the
+ * first one that begins in the row. The last one is the row's or, after strides of less than a
+ * line, the next one. */
 static int64_t check_row(tgi_prefetch *walk, int64_t start, int64_t row_bytes)
 {
     const int64_t last_line = (start + row_bytes - 1) / LINE_BYTES;
-    const int64_t steps = tgi_divide_up(row_bytes, walk->step);
+    const int64_t count = tgi_divide_up(row_bytes, walk->stride);
     int64_t line = tgi_divide_up(start, LINE_BYTES);
     assert_int_equal(find_line(walk), line);
-    for (int64_t i = 0; i < steps; i++) {
+    for (int64_t i = 0; i < count; i++) {
         assert_in_range(find_line(walk), line, line + 1);
         line = find_line(walk);
-        tgi_cpu_prefetch_step(walk);
+        tgi_cpu_prefetch_next(walk);
     }
     assert_in_range(line, last_line, last_line + 1);
-    return steps;
+    return count;
 }
 
-/* Walks over the rows of all sets, paced for `turns` turns, and returns the number of steps. */
+/* Walks over the rows of all sets, paced for `turns` turns. Returns the number of prefetches. */
 static int64_t check_walk(const row_set *sets, int count, int64_t turns)
 {
     tgi_prefetch prefetches[TGI_PREFETCH_COUNT];
-    int64_t steps = 0;
+    int64_t prefetch_count = 0;
     for (int i = 0; i < count; i++)
         tgi_cpu_start_prefetch(&prefetches[i], memory + sets[i].start, sets[i].row_bytes,
                                sets[i].row_stride, sets[i].row_count);
     tgi_prefetch *walk = tgi_cpu_pace_prefetches(prefetches, count, turns);
     for (int i = 0; i < count; i++)
         for (int64_t row = 0; row < sets[i].row_count; row++)
-            steps += check_row(walk, sets[i].start + row * sets[i].row_stride, sets[i].row_bytes);
+            prefetch_count +=
+                check_row(walk, sets[i].start + row * sets[i].row_stride, sets[i].row_bytes);
     const char *end = walk->at;
     for (int i = 0; i < 2 * LINE_BYTES; i++) {
-        tgi_cpu_prefetch_step(walk);
+        tgi_cpu_prefetch_next(walk);
         assert_ptr_equal(walk->at, end);
     }
-    return steps;
+    return prefetch_count;
 }
 
 static const row_set aligned = {0, 256, 512, 5};
