@@ -34,8 +34,7 @@ static tg_heads get_heads(const cli_matrix_file *file, const int64_t counts[4])
                       view->col_stride};
     int64_t *const strides[] = {&heads.batch_stride, &heads.head_stride, &heads.row_stride,
                                 &heads.element_stride};
-    uint64_t dense =
-        1; /* the stride of an array without gaps, for a dimension that does not step */
+    uint64_t dense = 1; /* the stride of an array without gaps, for a dimension without one */
     for (int i = 3; i >= 0; i--) {
         if (shape.sizes[i] == 1)
             *strides[i] = counts[i] == 1 ? (int64_t)dense : 0;

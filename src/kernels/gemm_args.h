@@ -37,7 +37,8 @@ typedef struct tgi_gemm_args {
     /* Columns of D of each tile of family rank, for narrow types; at most the kernel's. */
     int32_t tile_cols;
 
-    /* 1: D is the converted sum, because alpha is 1, beta 0 and the epilogue has no other step. */
+    /* 1: D is the converted sum, because alpha is 1, beta 0 and the epilogue has no other
+     * operation. */
     int32_t is_sum_alone;
     /* 1: D also has the accumulator's type, so that it is the sum without conversion. */
     int32_t is_plain;

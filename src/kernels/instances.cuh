@@ -10,7 +10,7 @@
  *         { multiply<rows, cols, depth>(a, b, d, m, n, k); }
  *     #include "core/kernels.def"
  *
- * Rows of other images, and rows whose instruction set this pass of the compiler lacks, become
+ * Rows of other images, and rows whose instruction set this compilation lacks, become
  * nothing. `type` is the word of A's type; TGI_TYPE_OF(type) is its enumerator.
  */
 #ifndef TGI_INSTANCES_CUH
@@ -40,7 +40,7 @@
 #define TGI_ROW(image, isa, ...)                                                                   \
     TGI_KEEP(TGI_IS_CHOSEN(TGI_IMAGE_##image), TGI_IS_CHOSEN(TGI_HAS_##isa))(__VA_ARGS__)
 
-/* The instruction sets of isa.def that this pass compiles for. */
+/* The instruction sets of isa.def that this compilation is for. */
 #if defined(__CUDA_ARCH__)
 #define TGI_HAS_sm75 TGI_CHOSEN
 #if __CUDA_ARCH__ >= 800

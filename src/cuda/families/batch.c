@@ -69,7 +69,7 @@ static int describe_entries(const tgi_problem *p, tg_type type, int64_t across,
     const int64_t line_bytes = (is_along_k ? across_stride : k_stride) * elem_bytes;
     int64_t lines = is_along_k ? across : p->k;
     int64_t length = (is_along_k ? p->k : across) * elem_bytes;
-    int64_t step = line_bytes;
+    int64_t pitch = line_bytes;
     if ((is_along_k ? k_stride : across_stride) != 1)
         return 0;
     if (line_bytes >= 0 && line_bytes <= length + GAP_BYTES_MAX &&
@@ -77,19 +77,19 @@ static int describe_entries(const tgi_problem *p, tg_type type, int64_t across,
         length += (lines - 1) * line_bytes; /* one line, gaps included */
         lines = 1;
     } else {
-        step = find_pitch(line_bytes, length);
+        pitch = find_pitch(line_bytes, length);
     }
     copy->batch_bytes = batch_stride * elem_bytes;
     copy->is_joined =
         lines == 1 && copy->batch_bytes >= 0 && copy->batch_bytes <= length + GAP_BYTES_MAX;
     copy->line_bytes = line_bytes;
     copy->line_length = (int32_t)length;
-    copy->pitch = (int32_t)step;
+    copy->pitch = (int32_t)pitch;
     copy->entry_pitch = copy->is_joined
                             ? (int32_t)copy->batch_bytes
-                            : find_pitch(copy->batch_bytes, (lines - 1) * step + length);
-    copy->across_bytes = (int32_t)(is_along_k ? step : elem_bytes);
-    copy->k_bytes = (int32_t)(is_along_k ? elem_bytes : step);
+                            : find_pitch(copy->batch_bytes, (lines - 1) * pitch + length);
+    copy->across_bytes = (int32_t)(is_along_k ? pitch : elem_bytes);
+    copy->k_bytes = (int32_t)(is_along_k ? elem_bytes : pitch);
     copy->row_bytes = across_stride * elem_bytes;
     copy->cut_lines = is_along_k && lines > 1;
     copy->cut_bytes = copy->cut_lines ? 0 : (int32_t)copy->row_bytes;

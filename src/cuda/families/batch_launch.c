@@ -62,15 +62,17 @@ static void complete_copy(int thread_count, int is_along_k, int is_aligned, int 
                    : is_along_k & has_words ? TGI_ENTRY_WORDS
                                             : TGI_ENTRY_ELEMENTS;
     copy->is_whole = is_aligned && copy->line_length % UNIT == 0;
-    copy->step_units = thread_count % units;
-    copy->step_lines = all_lines % lines;
-    copy->step = (tgi_entry_step){all_lines / lines * copy->batch_bytes +
-                                      copy->step_lines * copy->line_bytes + copy->step_units * UNIT,
-                                  all_lines / lines * copy->entry_pitch +
-                                      copy->step_lines * copy->pitch + copy->step_units * UNIT};
-    copy->line_end = (tgi_entry_step){copy->line_bytes - units * UNIT, copy->pitch - units * UNIT};
-    copy->entry_end = (tgi_entry_step){copy->batch_bytes - lines * copy->line_bytes,
-                                       copy->entry_pitch - lines * copy->pitch};
+    copy->advance_units = thread_count % units;
+    copy->advance_lines = all_lines % lines;
+    copy->advance =
+        (tgi_entry_advance){all_lines / lines * copy->batch_bytes +
+                                copy->advance_lines * copy->line_bytes + copy->advance_units * UNIT,
+                            all_lines / lines * copy->entry_pitch +
+                                copy->advance_lines * copy->pitch + copy->advance_units * UNIT};
+    copy->line_end =
+        (tgi_entry_advance){copy->line_bytes - units * UNIT, copy->pitch - units * UNIT};
+    copy->entry_end = (tgi_entry_advance){copy->batch_bytes - lines * copy->line_bytes,
+                                          copy->entry_pitch - lines * copy->pitch};
 }
 
 void tgi_batch_complete(int thread_count, tgi_batch_args *args)

@@ -41,7 +41,7 @@ static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
                : tgi_gemm_find_access(p);
 }
 
-/* Returns 1 if the kernel can count the steps of k of a split, else refuses the problem. Kernels on
+/* Returns 1 if the kernel can count the k of a split, else refuses the problem. Kernels on
  * matrix instructions count it in 32 bits. */
 static int counts_split(tgi_proposal *proposal)
 {
@@ -50,7 +50,7 @@ static int counts_split(tgi_proposal *proposal)
         return 1;
     proposal->is_legal = 0;
     return tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
-                      "the kernel counts to %d; a split has %lld steps of k", INT32_MAX,
+                      "the kernel counts to %d; a split has %lld values of k", INT32_MAX,
                       (long long)split);
 }
 
@@ -96,7 +96,7 @@ static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t
         .split_count = lanes,
         .tile_count = (double)tgi_divide_up(TGI_SMALL_DIRECT_ROWS, lanes),
         .a_lines = fmax(1.0, count_a_lines(p, lanes) * fmin(1.0, pitch_bytes / LINE_BYTES)),
-        .copy_k = TGI_SMALL_DIRECT_STEPS,
+        .copy_k = TGI_SMALL_DIRECT_LOADS,
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
         .blocks_per_sm = count_direct_resident(machine)};
     const double seconds = tgi_model_direct_seconds(&machine->gpu, p, &work);
@@ -155,7 +155,7 @@ static void try_short(const tgi_machine *machine, const tgi_problem *p, int lane
         .block_k = (double)tgi_divide_up(p->k, lanes),
         .split_count = lanes,
         .a_lines = count_a_lines(p, lanes),
-        .copy_k = TGI_SMALL_DIRECT_STEPS,
+        .copy_k = TGI_SMALL_DIRECT_LOADS,
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
         .blocks_per_sm = count_direct_resident(machine)};
     const double seconds = tgi_model_short_seconds(&machine->gpu, p, &work);

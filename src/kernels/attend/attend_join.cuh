@@ -110,9 +110,9 @@ tgi_attend_join(const tgi_attend_args &p, const tgi_attend_place &place, int ran
 #pragma unroll 1
     for (int round = 0; round <= last; round++) {
         const int begin = round ? rank + warp_split * p.cluster_count : warp_split;
-        const int step = round ? p.cluster_count * p.warp_split_count : p.warp_split_count;
+        const int stride = round ? p.cluster_count * p.warp_split_count : p.warp_split_count;
 #pragma unroll 1
-        for (int at = begin * ROWS; at < 16; at += step * ROWS) {
+        for (int at = begin * ROWS; at < 16; at += stride * ROWS) {
             if (place.first + warp_split * 16 + at >= place.row_count)
                 break;
             const int i = at + tgi_thread() % 32 / (HEAD / 8); /* the lane's row of ROWS rows */

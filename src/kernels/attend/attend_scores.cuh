@@ -102,8 +102,8 @@ static __device__ __forceinline__ float tgi_attend_soften(const tgi_attend_args 
  * 2. */
 template <int Pass, int Keys, int Blocks>
 static __device__ __forceinline__ void
-tgi_attend_finish_pass(const tgi_attend_args &p, const tgi_attend_place &place, int first,
-                       float (&scores)[Blocks][Keys / 8][4])
+tgi_attend_finish_group(const tgi_attend_args &p, const tgi_attend_place &place, int first,
+                        float (&scores)[Blocks][Keys / 8][4])
 {
     const float log2_e = static_cast<float>(TGI_ATTEND_LOG2_E);
     const tg_attention &a = p.attention;
@@ -137,26 +137,26 @@ tgi_attend_finish_pass(const tgi_attend_args &p, const tgi_attend_place &place, 
     }
 }
 
-/* Finishes scores that need more than a factor, pass after pass. Scores rotate from pass to pass,
- * because registers take no computed index. */
+/* Finishes scores that need more than a factor, group after group. Scores rotate from one to the
+ * next, because registers take no computed index. */
 template <int Keys, int Blocks>
 static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &p,
                                                          const tgi_attend_place &place, int key_0,
                                                          float (&scores)[Blocks][Keys / 8][4])
 {
-    enum { PASS = 16 };
+    enum { GROUP = 16 };
     const int first = key_0 + tgi_thread() % 4 * 2;
 #pragma unroll 1
-    for (int pass = 0; pass < Keys; pass += PASS) {
-        tgi_attend_finish_pass<PASS, Keys, Blocks>(p, place, first + pass, scores);
+    for (int group = 0; group < Keys; group += GROUP) {
+        tgi_attend_finish_group<GROUP, Keys, Blocks>(p, place, first + group, scores);
         TGI_FOR_UNROLLED(b, Blocks)
-        TGI_FOR_UNROLLED(i, PASS / 2)
+        TGI_FOR_UNROLLED(i, GROUP / 2)
         {
             const float kept = scores[b][i / 4][i % 4];
-            TGI_FOR_UNROLLED(j, Keys / PASS - 1)
-            scores[b][j * (PASS / 8) + i / 4][i % 4] =
-                scores[b][(j + 1) * (PASS / 8) + i / 4][i % 4];
-            scores[b][(Keys - PASS) / 8 + i / 4][i % 4] = kept;
+            TGI_FOR_UNROLLED(j, Keys / GROUP - 1)
+            scores[b][j * (GROUP / 8) + i / 4][i % 4] =
+                scores[b][(j + 1) * (GROUP / 8) + i / 4][i % 4];
+            scores[b][(Keys - GROUP) / 8 + i / 4][i % 4] = kept;
         }
     }
 }

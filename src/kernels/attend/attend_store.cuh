@@ -207,23 +207,23 @@ tgi_attend_find_merged(const tgi_attend_args &p, unsigned at, int &entry, int &h
     return splits;
 }
 
-/* Adds the splits first, first + step, ... of a row of D to the state of a warp: the largest score,
- * the sum of weights, and every 32nd sum from the lane's number on. Splits of a round are read
- * together, so that the warp waits for them once. */
+/* Adds the splits first, first + stride, ... of a row of D to the state of a warp: the largest
+ * score, the sum of weights, and every 32nd sum from the lane's number on. Splits of a round are
+ * read together, so that the warp waits for them once. */
 static __device__ __forceinline__ void
-tgi_attend_add_splits(const tgi_attend_args &p, const float *splits, int first, int step,
+tgi_attend_add_splits(const tgi_attend_args &p, const float *splits, int first, int stride,
                       float (&end)[2], float (&sums)[TGI_ATTEND_HEAD_MAX / 32])
 {
     enum { ROUND = 4, EACH = TGI_ATTEND_HEAD_MAX / 32 };
     const int size = static_cast<int>(p.attention.v_head_size), lane = tgi_thread() % 32;
     const int floats = static_cast<int>(tgi_attend_split_floats(size));
 #pragma unroll 1
-    for (int begin = first; begin < p.split_count; begin += ROUND * step) {
+    for (int begin = first; begin < p.split_count; begin += ROUND * stride) {
         float ends[ROUND][2], own[ROUND][EACH], largest = end[0];
         TGI_FOR_UNROLLED(i, ROUND)
         {
-            const float *const split = splits + (begin + i * step) * floats;
-            const int is_there = begin + i * step < p.split_count;
+            const float *const split = splits + (begin + i * stride) * floats;
+            const int is_there = begin + i * stride < p.split_count;
             ends[i][0] = is_there ? split[floats - 2] : -INFINITY;
             ends[i][1] = is_there ? split[floats - 1] : 0.0f;
             TGI_FOR_UNROLLED(j, EACH)

@@ -44,7 +44,7 @@ static __device__ __forceinline__ uint32_t tgi_attend_find_unit(uint32_t tile, u
 }
 
 /* A line has the addresses from which a lane reads the matrices of a tile, beginning at its own row
- * and unit. Steps of 8 rows and of two units are offsets in the instruction, or one exclusive
+ * and unit. Distances of 8 rows and of two units are offsets in the instruction, or one exclusive
  * or. */
 struct tgi_attend_line {
     uint32_t at[4]; /* addresses 0, 2, 4 and 6 units further in a row */
@@ -143,39 +143,43 @@ static __device__ __forceinline__ void
 tgi_attend_copy_run(const tgi_attend_args &p, const tgi_attend_place &place, const tg_heads &heads,
                     int size, int key, uint32_t tile)
 {
-    enum { UNITS = Products::head / 8, PASS = Products::copiers / UNITS };
+    enum { UNITS = Products::head / 8, ROWS_APART = Products::copiers / UNITS };
     const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
     const unsigned row = thread / UNITS, unit = thread % UNITS;
     const uint32_t target = tgi_attend_find_unit<Products::keys>(tile, row, unit);
     const int bytes = 2 * max(0, min(8, size - 8 * static_cast<int>(unit)));
-    const int64_t pass = PASS * heads.row_stride;
+    const int64_t source_stride = ROWS_APART * heads.row_stride;
     const uint16_t *source = static_cast<const uint16_t *>(heads.data) +
                              tgi_attend_find_key(p, place, heads, key) + row * heads.row_stride +
                              (bytes > 0 ? 8 * unit : 0);
 #pragma unroll 8
-    for (int i = 0; i < Rows / PASS; i++) {
+    for (int i = 0; i < Rows / ROWS_APART; i++) {
         /* Eight rows further, a unit has the same place in its row. */
-        if constexpr (PASS % 8 == 0)
-            tgi_copy_async<16>(target + i * PASS * 128, source, bytes);
+        if constexpr (ROWS_APART % 8 == 0)
+            tgi_copy_async<16>(target + i * ROWS_APART * 128, source, bytes);
         else
-            tgi_copy_async<16>(tgi_attend_find_unit<Products::keys>(tile, row + i * PASS, unit),
-                               source, bytes);
-        source += pass;
+            tgi_copy_async<16>(
+                tgi_attend_find_unit<Products::keys>(tile, row + i * ROWS_APART, unit), source,
+                bytes);
+        source += source_stride;
     }
 }
 
 /* The copier copies tiles of K and V in pieces between products, if rows lie a row stride apart and
- * consist of whole units of 16 bytes. A thread has the same unit of every PASS-th row. Units behind
- * the rows' ends keep their contents. */
+ * consist of whole units of 16 bytes. A thread has the same unit of every ROWS_APART-th row. Units
+ * behind the rows' ends keep their contents. */
 template <class Products> struct tgi_attend_copier {
-    enum { UNITS = Products::head / 8, PASS = Products::copiers / UNITS };
-    enum { PIECES = Products::keys / PASS, FRAGMENTS = Products::head / 16 * Products::keys / 16 };
+    enum { UNITS = Products::head / 8, ROWS_APART = Products::copiers / UNITS };
+    enum {
+        PIECES = Products::keys / ROWS_APART,
+        FRAGMENTS = Products::head / 16 * Products::keys / 16
+    };
     enum { EVERY = FRAGMENTS / PIECES };
     static_assert(EVERY > 0, "a piece beside each fragment of a product, or fewer");
     const uint16_t *first[2]; /* the thread's unit of key 0 of K and V, or NULL */
     int is_fit[2];            /* 1: K and V can be copied in pieces */
     const uint16_t *source;
-    int64_t pass;
+    int64_t source_stride;
     uint32_t tile, target;
     int is_on, has_unit; /* 1: the tile is copied in pieces; 1: this thread has some */
 
@@ -213,7 +217,7 @@ template <class Products> struct tgi_attend_copier {
         source = is_v ? first[1] : first[0];
         has_unit = is_on && source != NULL;
         source += key_0 * stride;
-        pass = PASS * stride;
+        source_stride = ROWS_APART * stride;
         tile = to;
         target = tgi_attend_find_unit<Products::keys>(to, thread / UNITS, thread % UNITS);
     }
@@ -225,11 +229,12 @@ template <class Products> struct tgi_attend_copier {
         if (Products::is_split || fragment % EVERY > 0 || i >= PIECES)
             return;
         const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
-        const uint32_t at = PASS % 8 == 0 ? target + i * PASS * 128
-                                          : tgi_attend_find_unit<Products::keys>(
-                                                tile, thread / UNITS + i * PASS, thread % UNITS);
+        const uint32_t at = ROWS_APART % 8 == 0
+                                ? target + i * ROWS_APART * 128
+                                : tgi_attend_find_unit<Products::keys>(
+                                      tile, thread / UNITS + i * ROWS_APART, thread % UNITS);
         tgi_copy_async_if<16>(at, source, has_unit);
-        source += pass;
+        source += source_stride;
     }
 };
 

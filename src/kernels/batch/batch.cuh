@@ -64,17 +64,17 @@ static __device__ __forceinline__ uintptr_t tgi_find_entry(const void *data,
 static __device__ __forceinline__ void tgi_copy_run(char *stage, uintptr_t origin, int bytes)
 {
     const int unit_bytes = TGI_BATCH_UNIT_BYTES, first = threadIdx.x * unit_bytes;
-    const int step = static_cast<int>(blockDim.x) * unit_bytes;
+    const int stride = static_cast<int>(blockDim.x) * unit_bytes;
     const int offset = tgi_find_unit_offset(origin);
     const char *source = reinterpret_cast<const char *>(origin - offset) + first;
     uint32_t place = tgi_shared_address(stage + first);
     int left = offset + bytes - first;
     tgi_wait_for_stream();
 #pragma unroll 2
-    for (; left >= unit_bytes; left -= step) {
+    for (; left >= unit_bytes; left -= stride) {
         tgi_copy_async<16>(place, source, 16);
-        source += step;
-        place += step;
+        source += stride;
+        place += stride;
     }
     if (left > 0)
         tgi_copy_async<16>(place, source, left);
@@ -109,10 +109,10 @@ static __device__ __forceinline__ void tgi_copy_lines(char *stage, uintptr_t ori
                 tgi_copy_async<16>(place - before, reinterpret_cast<const void *>(source - before),
                                    min(left, unit_bytes));
         }
-        source += copy.step.source;
-        place += copy.step.place;
-        unit += copy.step_units;
-        line += copy.step_lines;
+        source += copy.advance.source;
+        place += copy.advance.place;
+        unit += copy.advance_units;
+        line += copy.advance_lines;
         if (unit >= copy.units.value) {
             unit -= copy.units.value;
             line++;
@@ -148,13 +148,13 @@ static __device__ __forceinline__ void tgi_copy_entries(char *stage, const void 
 static __device__ __forceinline__ void tgi_store_run(char *d, const char *shared, int bytes)
 {
     const int unit_bytes = TGI_BATCH_UNIT_BYTES, thread = threadIdx.x;
-    const int step = static_cast<int>(blockDim.x) * unit_bytes;
+    const int stride = static_cast<int>(blockDim.x) * unit_bytes;
     const int begin = tgi_find_unit_offset(reinterpret_cast<uintptr_t>(d)), end = begin + bytes;
     const int first = begin > 0 ? unit_bytes : 0, last = max(end / unit_bytes * unit_bytes, first);
     d -= begin;
     shared -= begin;
 #pragma unroll 2
-    for (int at = first + thread * unit_bytes; at < last; at += step)
+    for (int at = first + thread * unit_bytes; at < last; at += stride)
         *reinterpret_cast<uint4 *>(d + at) = *reinterpret_cast<const uint4 *>(shared + at);
     /* The last 16 threads store the 16-bit elements before and after the whole units. */
     const int element = static_cast<int>(blockDim.x) - 1 - thread;
@@ -172,13 +172,13 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
     const tgi_problem &p = gemm.problem;
     const int portion_rows = args.portion_tile_rows * Body::tile_rows;
     const tgi_entry_schedule schedule = {args.portions, args.group_entries, portion_rows};
-    const int64_t begin = blockIdx.x, end = args.group_count, step = gridDim.x;
+    const int64_t begin = blockIdx.x, end = args.group_count, stride = gridDim.x;
     const int has_two = Body::can_have_two_stages && args.stage_count > 1;
     int stage = 0;
     /* With two stages the first turn has no products. */
 #pragma unroll 1
-    for (int64_t unit = begin - has_two * step; unit < end; unit += step) {
-        const int64_t wanted = has_two ? unit + step : unit;
+    for (int64_t unit = begin - has_two * stride; unit < end; unit += stride) {
+        const int64_t wanted = has_two ? unit + stride : unit;
         if (wanted < end) {
             const tgi_entry_place first = schedule.find(static_cast<int>(wanted));
             const int count = min(static_cast<int>(p.batch_count) - first.batch, schedule.entries);

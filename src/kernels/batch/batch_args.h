@@ -18,11 +18,11 @@ typedef enum tgi_entry_access {
     TGI_ENTRY_ACROSS /* 16 bytes across k, of neighbouring rows of A or columns of B */
 } tgi_entry_access;
 
-/* A step has distances in bytes, in global and in shared memory. */
-typedef struct tgi_entry_step {
+/* An advance has distances in bytes, in global and in shared memory. */
+typedef struct tgi_entry_advance {
     int64_t source;
     int32_t place;
-} tgi_entry_step;
+} tgi_entry_advance;
 
 /* Entries of an operand are copied line by line, in the units of 16 bytes that hold the line. A
  * line keeps its offset from a unit, so pitches equal the strides modulo 16 bytes. */
@@ -40,11 +40,11 @@ typedef struct tgi_entry_copy {
     tgi_divisor units;    /* units that hold a line, wherever it begins */
     tgi_entry_access access;
     int32_t is_whole; /* 1: lines are whole aligned units */
-    /* A thread advances by as many units as a block has threads: step_lines lines and step_units
-     * units, which lie `step` further. `line_end` and `entry_end` lead from the last unit of a line
-     * and from the last line of an entry to the next one. */
-    int32_t step_lines, step_units;
-    tgi_entry_step step, line_end, entry_end;
+    /* A thread advances by as many units as a block has threads: advance_lines lines and
+     * advance_units units, which lie `advance` further. `line_end` and `entry_end` lead from the
+     * last unit of a line and from the last line of an entry to the next one. */
+    int32_t advance_lines, advance_units;
+    tgi_entry_advance advance, line_end, entry_end;
 } tgi_entry_copy;
 
 typedef struct tgi_batch_args {

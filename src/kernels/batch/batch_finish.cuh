@@ -7,22 +7,22 @@
 
 #include "kernels/epilogue/element_epilogue.cuh"
 
-/* Reads elements first + at[i] * step of C or of the bias of sums of type T. D's type is tested
+/* Reads elements first + at[i] * stride of C or of the bias of sums of type T. D's type is tested
  * once, so that all loads are issued before a value is decoded. */
 template <typename T, int Count>
 static __device__ __forceinline__ void tgi_read_terms(const tgi_problem &problem, const void *data,
-                                                      int64_t first, int64_t step,
+                                                      int64_t first, int64_t stride,
                                                       const int (&at)[Count], T (&value)[Count])
 {
     if (sizeof(T) == 8 || problem.d_type == TG_TYPE_FP32) {
 #pragma unroll
         for (int i = 0; i < Count; i++)
-            value[i] = static_cast<const T *>(data)[first + at[i] * step];
+            value[i] = static_cast<const T *>(data)[first + at[i] * stride];
     } else if constexpr (sizeof(T) == 4) {
         uint16_t bits[Count];
 #pragma unroll
         for (int i = 0; i < Count; i++)
-            bits[i] = static_cast<const uint16_t *>(data)[first + at[i] * step];
+            bits[i] = static_cast<const uint16_t *>(data)[first + at[i] * stride];
 #pragma unroll
         for (int i = 0; i < Count; i++)
             value[i] = problem.d_type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits[i])

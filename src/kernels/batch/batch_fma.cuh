@@ -24,10 +24,10 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
     }
 
     /* The lines of a thread are Count rows of A or columns of B. Entry i of group g lies at first +
-     * i / vector * step + i % vector, where a vector has 1 element or `width`. */
+     * i / vector * stride + i % vector, where a vector has 1 element or `width`. */
     template <int Count> struct lines {
         int start, across_bytes, k_bytes; /* offset of line 0, and distances, in bytes */
-        int first, step, limit;
+        int first, stride, limit;
         tgi_entry_access access;
 
         __device__ __forceinline__ lines(const tgi_entry_copy &copy, int place, int group,
@@ -37,14 +37,14 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
         {
             const int vector = access == TGI_ENTRY_ACROSS ? width : 1;
             first = group * vector;
-            step = groups * vector;
+            stride = groups * vector;
         }
 
         /* Returns the number of a thread's line i. */
         __device__ __forceinline__ int find(int i) const
         {
-            return access == TGI_ENTRY_ACROSS ? first + i / width * step + i % width
-                                              : first + i * step;
+            return access == TGI_ENTRY_ACROSS ? first + i / width * stride + i % width
+                                              : first + i * stride;
         }
 
         /* Finds the offsets of the lines at k = 0, one for each vector across k. Lines past the
@@ -56,8 +56,8 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
             for (int i = 0; i < Count; i += How == TGI_ENTRY_ACROSS ? width : 1)
                 at[i] = start +
                         across_bytes * (How == TGI_ENTRY_ACROSS
-                                            ? min(first + i / width * step, limit / width * width)
-                                            : min(first + i * step, limit));
+                                            ? min(first + i / width * stride, limit / width * width)
+                                            : min(first + i * stride, limit));
         }
 
         /* Reads Width values of k of each line. The first lies at `from` for an offset of 0. */

@@ -26,7 +26,7 @@ struct tgi_lane_lines {
  * and g + 8 at 8 of k, then both at the next 8. B's second and third words are swapped, so that the
  * two words of a column are in neighbouring registers. */
 template <int IsB> struct tgi_entry_words {
-    static constexpr int step = 16; /* k of an instruction */
+    static constexpr int mma_k = 16; /* k of an instruction */
 
     tgi_entry_access access;
     int k_bytes;
@@ -129,7 +129,7 @@ template <int IsB> struct tgi_entry_words {
 
 /* In FP64 a lane has the lines that the instruction takes, g and g + 8. */
 template <int> struct tgi_entry_doubles {
-    static constexpr int step = 4;
+    static constexpr int mma_k = 4;
 
     tgi_entry_access access;
     int k_bytes;
@@ -188,7 +188,7 @@ template <tg_type Type> struct tgi_batch_mma {
         return is_wide ? 8 : tgi_count_bytes(problem.d_type);
     }
 
-    /* Adds the products of a step to the sums of both halves of the columns. */
+    /* Adds the products of an instruction to the sums of both halves of the columns. */
     static __device__ __forceinline__ void add(const a_lane &a, const b_lane &b,
                                                sum_type (&sums)[2][4])
     {
@@ -201,19 +201,19 @@ template <tg_type Type> struct tgi_batch_mma {
                                            b.value[2 * half + 1]);
     }
 
-    /* Adds the products of all whole steps. */
+    /* Adds the products of the k of whole instructions. */
     template <tgi_entry_access A_access, tgi_entry_access B_access>
-    static __device__ __forceinline__ void add_steps(const char *shared, int steps, a_lane &a,
+    static __device__ __forceinline__ void add_whole(const char *shared, int mma_count, a_lane &a,
                                                      b_lane &b, sum_type (&sums)[2][4])
     {
         const char *a_from = shared, *b_from = shared;
 #pragma unroll 2
-        for (int i = 0; i < steps; i++) {
+        for (int i = 0; i < mma_count; i++) {
             a.template read<A_access>(a_from);
             b.template read<B_access>(b_from);
             add(a, b, sums);
-            a_from += a_lane::step * a.k_bytes;
-            b_from += a_lane::step * b.k_bytes;
+            a_from += a_lane::mma_k * a.k_bytes;
+            b_from += a_lane::mma_k * b.k_bytes;
         }
     }
 
@@ -221,13 +221,13 @@ template <tg_type Type> struct tgi_batch_mma {
     static __device__ __forceinline__ void add_all(const char *shared, int k_count, a_lane &a,
                                                    b_lane &b, sum_type (&sums)[2][4])
     {
-        const int steps = k_count / a_lane::step, k_left = k_count % a_lane::step;
+        const int mma_count = k_count / a_lane::mma_k, k_left = k_count % a_lane::mma_k;
         if constexpr (is_wide)
-            add_steps<TGI_ENTRY_ELEMENTS, TGI_ENTRY_ELEMENTS>(shared, steps, a, b, sums);
+            add_whole<TGI_ENTRY_ELEMENTS, TGI_ENTRY_ELEMENTS>(shared, mma_count, a, b, sums);
         else
             tgi_with_access<1>(a.access, [&](auto a_tag) {
                 tgi_with_access<1>(b.access, [&](auto b_tag) {
-                    add_steps<a_tag.how, b_tag.how>(shared, steps, a, b, sums);
+                    add_whole<a_tag.how, b_tag.how>(shared, mma_count, a, b, sums);
                 });
             });
         if (k_left > 0) {

@@ -45,21 +45,21 @@ template <typename T, int Lines, int Units> struct tgi_lines {
     template <int IsWhole, int Count>
     __device__ __forceinline__ void copy_units(const tgi_line_source<T> &source, int first_line)
     {
-        const int lanes = Units > 16 ? 32 : Units > 8 ? 16 : 8, step = 32 / lanes;
+        const int lanes = Units > 16 ? 32 : Units > 8 ? 16 : 8, stride = 32 / lanes;
         const int lane = threadIdx.x % 32, first = lane / lanes, unit = lane % lanes;
         const int shift = source.find_shift();
         const int left = source.elem_count > 0 ? shift + source.elem_count - unit * width : 0;
         const int bytes = max(0, min(width, left)) * static_cast<int>(sizeof(T));
         const T *start = source.data + first * source.line_stride + unit * width - shift;
 #pragma unroll
-        for (int i = 0; i < (Count + step - 1) / step; i++) {
-            const int line = first + i * step;
+        for (int i = 0; i < (Count + stride - 1) / stride; i++) {
+            const int line = first + i * stride;
             if (line < Count)
                 tgi_copy_async<16>(address(first_line + line, unit), start,
                                    IsWhole                    ? 16
                                    : line < source.line_count ? bytes
                                                               : 0);
-            start += step * source.line_stride;
+            start += stride * source.line_stride;
         }
     }
 

@@ -143,9 +143,9 @@ transpose_tile(const tgi_repack_job &job, int64_t task,
     const int64_t first_elem = in_batch % across * TGI_REPACK_TILE;
     const T *source = static_cast<const T *>(job.source) + batch * job.batch_stride;
     const int along = threadIdx.x % TGI_REPACK_TILE, slow = threadIdx.x / TGI_REPACK_TILE;
-    constexpr int step = TGI_REPACK_THREADS / TGI_REPACK_TILE;
+    constexpr int stride = TGI_REPACK_THREADS / TGI_REPACK_TILE;
 #pragma unroll 8
-    for (int i = slow; i < TGI_REPACK_TILE; i += step) {
+    for (int i = slow; i < TGI_REPACK_TILE; i += stride) {
         const int64_t line = first_line + along, elem = first_elem + i;
         const int is_inside = line < job.line_count && elem < job.elem_count;
         tile[along][i] =
@@ -153,7 +153,7 @@ transpose_tile(const tgi_repack_job &job, int64_t task,
     }
     __syncthreads(); /* a thread must not read elements that others have yet to write */
 #pragma unroll 8
-    for (int i = slow; i < TGI_REPACK_TILE; i += step) {
+    for (int i = slow; i < TGI_REPACK_TILE; i += stride) {
         const int64_t line = first_line + i, elem = first_elem + along;
         if (line < job.copy_line_count && elem < padded)
             reinterpret_cast<T *>(static_cast<char *>(job.target) +

@@ -2,11 +2,11 @@
  * Declares how FP32 operands lie in the workspace as slices, sums of 2 or 3 numbers of 16 bits, and
  * the argument of the kernels that make them. The host (C11) fills it.
  *
- * A chunk is 32 steps of k. For each batch entry and chunk the slices follow one another, largest
+ * A chunk is 32 values of k. For each batch entry and chunk the slices follow one another, largest
  * first, each with all lines (rows of A, columns of B) in groups of eight. A group is 512 bytes, in
  * which unit u (0..3) of line r (0..7), eight elements of k, lies at 64 r + 16 (u ^ r / 2). That is
  * how the matrix instruction reads it from shared memory under the 64-byte swizzle, so that TMA
- * copies whole groups as they are. Lines and steps of k after the last are zeros.
+ * copies whole groups as they are. Lines and values of k after the last are zeros.
  */
 #ifndef TGI_SLICES_ARGS_H
 #define TGI_SLICES_ARGS_H

@@ -53,7 +53,7 @@ struct tgi_block_operand {
  * which advances from stage to stage, and go to `target` in the stage's shared memory. */
 struct tgi_stage_copy {
     const float *source;
-    int64_t stride, step;
+    int64_t stride, stage_stride;
     uint32_t target;
     int is_idle;
 };
@@ -82,7 +82,7 @@ static __device__ __forceinline__ tgi_stage_copy start_copy(const tgi_block_oper
     copy.is_idle = line >= Lines;
     copy.source = operand.data + line * operand.line_stride + k * operand.depth_stride;
     copy.stride = Mode == TGI_COPY_k ? operand.line_stride : operand.depth_stride;
-    copy.step = Depth * operand.depth_stride;
+    copy.stage_stride = Depth * operand.depth_stride;
     copy.target = shared + (k * TGI_LINE_WORDS(Lines) + line) * 4;
     /* Opaque, or the compiler forms the address again at each use, to save a register. */
     copy.target = tgi_make_opaque(copy.target);

@@ -61,29 +61,29 @@ static __device__ __forceinline__ void tgi_copy_accesses(T *shared, const tgi_so
 {
     const int across = Elems / Width < Threads ? Elems / Width : Threads; /* threads that share a
                                                                            * line */
-    const int line_step = Threads / across, elem_step = across * Width;
-    static_assert(Threads % across == 0 && Elems % elem_step == 0, "accesses form a grid");
+    const int lines_apart = Threads / across, elems_apart = across * Width;
+    static_assert(Threads % across == 0 && Elems % elems_apart == 0, "accesses form a grid");
     const int first_line = thread / across, first_elem = thread % across * Width;
     const int64_t elem_stride = Width > 1 ? 1 : source.elem_stride;
     const T *global = source.data + first_line * source.line_stride + first_elem * elem_stride;
 #pragma unroll(Width > 1 ? 64 : 2)
-    for (int i = 0; i < (Lines + line_step - 1) / line_step; i++) {
-        const int line = first_line + i * line_step;
-        if (Lines % line_step != 0 && line >= Lines)
+    for (int i = 0; i < (Lines + lines_apart - 1) / lines_apart; i++) {
+        const int line = first_line + i * lines_apart;
+        if (Lines % lines_apart != 0 && line >= Lines)
             break;
 #pragma unroll
-        for (int j = 0; j < Elems / elem_step; j++) {
-            const int elem = first_elem + j * elem_step;
+        for (int j = 0; j < Elems / elems_apart; j++) {
+            const int elem = first_elem + j * elems_apart;
             const int left = line < source.line_count ? source.elem_count - elem : 0;
             T *target = shared + tgi_tile_offset<T, Pitch, Swizzle>(line, elem);
             if (IsWhole)
-                tgi_copy_vector(target, global + j * elem_step, Width);
+                tgi_copy_vector(target, global + j * elems_apart, Width);
             else if (Width > 1)
-                tgi_copy_vector(target, global + j * elem_step, max(0, min(Width, left)));
+                tgi_copy_vector(target, global + j * elems_apart, max(0, min(Width, left)));
             else
-                tgi_copy_element(target, global + j * elem_step * elem_stride, left > 0);
+                tgi_copy_element(target, global + j * elems_apart * elem_stride, left > 0);
         }
-        global += line_step * source.line_stride;
+        global += lines_apart * source.line_stride;
     }
 }
 

@@ -21,9 +21,9 @@
 template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operand {
     static constexpr int lines = Along_k ? Count : Depth, elems = Along_k ? Depth : Count;
     static constexpr int pitch = Along_k ? Depth : Count + 4;
-    /* A thread copies 16 bytes of access_count lines of a whole stage, line_step apart. */
-    static constexpr int line_step = Threads / (elems / 2), access_count = lines / line_step;
-    static_assert(line_step > 0 && lines % line_step == 0 && (!Along_k || line_step % 4 == 0),
+    /* A thread copies 16 bytes of access_count lines of a whole stage, lines_apart apart. */
+    static constexpr int lines_apart = Threads / (elems / 2), access_count = lines / lines_apart;
+    static_assert(lines_apart > 0 && lines % lines_apart == 0 && (!Along_k || lines_apart % 4 == 0),
                   "a thread's accesses are alike");
 
     alignas(16) double elem[lines * pitch];
@@ -51,7 +51,7 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
             const int entries = tgi_clamp_count(left, Count);
             const int elems_left = Along_k ? 2 : entries - first_elem();
             const int inside =
-                Along_k ? (entries - first_line() + line_step - 1) / line_step : access_count;
+                Along_k ? (entries - first_line() + lines_apart - 1) / lines_apart : access_count;
             const bool is_pair = vector_elems == 2 && elems_left >= 2;
             pair_count = is_pair ? inside : 0;
             first_count = !is_pair && elems_left >= 1 ? inside : 0;
@@ -68,7 +68,7 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
                                                 int64_t elem_stride, const reach &inside)
     {
         const int first = tgi_tile_offset<double, pitch, Along_k>(first_line(), first_elem());
-        const uint32_t place = tgi_shared_address(elem + first) + index * line_step * pitch * 8;
+        const uint32_t place = tgi_shared_address(elem + first) + index * lines_apart * pitch * 8;
         tgi_copy_async_if<16>(place, global, index < inside.pair_count);
         tgi_copy_async_if<8>(place, global, index < inside.first_count);
         tgi_copy_async_if<8>(place + 8, global + elem_stride, index < inside.second_count);
@@ -78,9 +78,9 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
     __device__ __forceinline__ void copy_last(int index, const double *global, int64_t elem_stride,
                                               const reach &inside, int k_left)
     {
-        const int line = first_line() + index * line_step;
+        const int line = first_line() + index * lines_apart;
         const int first = tgi_tile_offset<double, pitch, Along_k>(first_line(), first_elem());
-        const uint32_t place = tgi_shared_address(elem + first) + index * line_step * pitch * 8;
+        const uint32_t place = tgi_shared_address(elem + first) + index * lines_apart * pitch * 8;
         const int count = Along_k ? min(max(k_left - first_elem(), 0), 2) : 2 * (line < k_left);
         if (index < inside.pair_count)
             tgi_copy_async<16>(place, global, count * 8);
@@ -122,7 +122,7 @@ struct tgi_dmma {
     typedef tgi_dmma_operand<Rows, Depth, A_along_k, Threads> operand_a;
     typedef tgi_dmma_operand<Cols, Depth, B_along_k, Threads> operand_b;
     static constexpr int is_b_wide = !B_along_k;
-    static constexpr int step = 4; /* k of an instruction */
+    static constexpr int mma_k = 4; /* k of an instruction */
     static constexpr int wide_count = (is_b_wide ? Warp_cols : Warp_rows) / 16;
     static constexpr int narrow_count = (is_b_wide ? Warp_rows : Warp_cols) / 8;
     static constexpr int access_count = operand_a::access_count + operand_b::access_count;
@@ -142,9 +142,9 @@ struct tgi_dmma {
         double wide[wide_count][2], narrow[narrow_count];
 
         __device__ __forceinline__ void read(const shared_stage &stage, const lane_place &lane,
-                                             int step_index)
+                                             int mma_index)
         {
-            const int k = step_index * step + lane.c;
+            const int k = mma_index * mma_k + lane.c;
 #pragma unroll
             for (int i = 0; i < wide_count; i++)
                 if constexpr (is_b_wide)
@@ -249,13 +249,13 @@ struct tgi_dmma {
             for (int i = first; i < end; i++) {
                 if (i < operand_a::access_count) {
                     stage.a.copy_access(i, a, a_elem_stride(args), a_inside);
-                    a += operand_a::line_step * a_stride;
+                    a += operand_a::lines_apart * a_stride;
                     if (i == operand_a::access_count - 1)
                         a += Depth * args.problem.a.col - operand_a::lines * a_stride;
                 } else {
                     stage.b.copy_access(i - operand_a::access_count, b, b_elem_stride(args),
                                         b_inside);
-                    b += operand_b::line_step * b_stride;
+                    b += operand_b::lines_apart * b_stride;
                     if (i == access_count - 1)
                         b += Depth * args.problem.b.row - operand_b::lines * b_stride;
                 }
@@ -271,11 +271,11 @@ struct tgi_dmma {
             if (index == whole_count && k_left > 0) {
 #pragma unroll 1
                 for (int i = 0; i < operand_a::access_count; i++)
-                    stage.a.copy_last(i, a + i * operand_a::line_step * a_line_stride(args),
+                    stage.a.copy_last(i, a + i * operand_a::lines_apart * a_line_stride(args),
                                       a_elem_stride(args), a_inside, k_left);
 #pragma unroll 1
                 for (int i = 0; i < operand_b::access_count; i++)
-                    stage.b.copy_last(i, b + i * operand_b::line_step * b_line_stride(args),
+                    stage.b.copy_last(i, b + i * operand_b::lines_apart * b_line_stride(args),
                                       b_elem_stride(args), b_inside, k_left);
             }
             a_inside.end();
@@ -289,12 +289,12 @@ struct tgi_dmma {
     {
         static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
         shared_stage *stages = static_cast<shared_stage *>(shared);
-        const int warp = threadIdx.x / 32, steps = Depth / step;
+        const int warp = threadIdx.x / 32, mma_count = Depth / mma_k;
         const lane_place lane = {
             warp / (Cols / Warp_cols) * Warp_rows, warp % (Cols / Warp_cols) * Warp_cols,
             static_cast<int>(threadIdx.x) % 32 / 4, static_cast<int>(threadIdx.x) % 4};
-        /* Accesses are spread over the steps before the last one of a stage. */
-        const int slot_count = (steps - 1) * wide_count;
+        /* Accesses are spread over the instructions' k before the last of a stage. */
+        const int slot_count = (mma_count - 1) * wide_count;
         source left(args, tile);
         const int stage_count = static_cast<int>((count_k(args, tile) + Depth - 1) / Depth);
         double sums[wide_count][narrow_count][4] = {};
@@ -318,19 +318,20 @@ struct tgi_dmma {
             if (i + Stages - 1 >= left.whole_count)
                 left.end(args, tile, i + Stages - 1, stages[write]);
 #pragma unroll
-            for (int j = 0; j < steps; j++) {
-                if (j == steps - 1) {
+            for (int j = 0; j < mma_count; j++) {
+                if (j == mma_count - 1) {
                     tgi_copy_async_commit();
                     tgi_copy_async_wait<Stages - 2>();
                     /* Without this barrier a warp would read of the next stage what others have
                      * yet to copy, and refill this stage while others still read it. */
                     __syncthreads();
                 }
-                pair[(j + 1) % 2].read(stages[j == steps - 1 ? next : read], lane, (j + 1) % steps);
+                pair[(j + 1) % 2].read(stages[j == mma_count - 1 ? next : read], lane,
+                                       (j + 1) % mma_count);
 #pragma unroll
                 for (int w = 0; w < wide_count; w++) {
                     const int slot = j * wide_count + w;
-                    if (j < steps - 1)
+                    if (j < mma_count - 1)
                         left.copy_whole(args, stages[write], slot * access_count / slot_count,
                                         (slot + 1) * access_count / slot_count);
                     add(pair[j % 2].wide[w], pair[j % 2].narrow, sums[w]);

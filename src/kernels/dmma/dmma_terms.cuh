@@ -28,7 +28,7 @@ static __device__ __forceinline__ void
 tgi_store_terms(const tgi_gemm_args &args, const tgi_block_tile &tile, const double *sums)
 {
     static_assert(Threads % Cols == 0, "a thread keeps to its column");
-    constexpr int row_step = Threads / Cols, at_once = 4;
+    constexpr int rows_apart = Threads / Cols, at_once = 4;
     const tgi_problem &p = args.problem;
     const tgi_epilogue &e = p.epilogue;
     const int rows = tgi_clamp_count(p.m - tile.row, Rows);
@@ -38,8 +38,8 @@ tgi_store_terms(const tgi_gemm_args &args, const tgi_block_tile &tile, const dou
     const double *col_bias = static_cast<const double *>(args.bias) + tile.col + col;
     const double shared_bias = e.bias == TG_BIAS_COL ? *col_bias : 0.0;
 #pragma unroll 1
-    for (int first = threadIdx.x / Cols; first < rows; first += at_once * row_step) {
-        const tgi_column_places places = {first, row_step, rows};
+    for (int first = threadIdx.x / Cols; first < rows; first += at_once * rows_apart) {
+        const tgi_column_places places = {first, rows_apart, rows};
         double c[at_once] = {}, bias[at_once], sum[at_once];
         if (e.beta != 0.0)
             tgi_read_elements(args.c, tgi_offset(p.c, tile.batch, tile.row, tile.col + col), p.c,

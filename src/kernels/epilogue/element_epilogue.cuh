@@ -78,13 +78,13 @@ static __device__ __forceinline__ int64_t tgi_offset(const tgi_layout &layout, i
 
 /* Places are the elements of D that a thread stores together. Place i is row(i) rows and col(i)
  * columns from the first one, and is_inside(i) is 1 if it lies in D. Column places are rows of one
- * column, `step` rows apart; those from `end` on lie outside D. */
+ * column, `stride` rows apart; those from `end` on lie outside D. */
 struct tgi_column_places {
-    int first, step, end;
+    int first, stride, end;
 
     __device__ __forceinline__ int row(int i) const
     {
-        return first + i * step;
+        return first + i * stride;
     }
 
     __device__ __forceinline__ int col(int) const

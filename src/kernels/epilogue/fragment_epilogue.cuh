@@ -49,17 +49,17 @@ struct tgi_fragment_place {
     }
 };
 
-/* Rotates all sums by Step places: the first ones move to the end. Registers take no computed
+/* Rotates all sums by Group places: the first ones move to the end. Registers take no computed
  * index, so a loop over a few sums at a time rotates them to the front. */
-template <int Step, int Count>
+template <int Group, int Count>
 static __device__ __forceinline__ void tgi_rotate(float (&sum)[Count])
 {
-    float first[Step];
+    float first[Group];
 #pragma unroll
     for (int i = 0; i < Count; i++) {
-        if (i < Step)
+        if (i < Group)
             first[i] = sum[i];
-        sum[i] = i + Step < Count ? sum[i + Step] : first[i + Step - Count];
+        sum[i] = i + Group < Count ? sum[i + Group] : first[i + Group - Count];
     }
 }
 
@@ -92,22 +92,23 @@ static __device__ __forceinline__ void tgi_decode_pair(uint2 bits, float (&pair)
     pair[1] = __uint_as_float(bits.y);
 }
 
-/* Reads the first Step elements of C. All loads are issued before a value is used. */
-template <int Step>
-static __device__ __forceinline__ void
-tgi_read_c(const tgi_gemm_args &gemm, const tgi_fragment_place &own, tg_type type, float (&c)[Step])
+/* Reads the first Group elements of C. All loads are issued before a value is used. */
+template <int Group>
+static __device__ __forceinline__ void tgi_read_c(const tgi_gemm_args &gemm,
+                                                  const tgi_fragment_place &own, tg_type type,
+                                                  float (&c)[Group])
 {
     const tgi_layout &layout = gemm.problem.c;
     const int64_t first = tgi_offset(layout, own.batch, own.row, own.col);
     if (!tgi_has_c_pairs(gemm, type)) {
 #pragma unroll
-        for (int i = 0; i < Step; i++)
+        for (int i = 0; i < Group; i++)
             c[i] = tgi_read_element(
                 gemm.c, first + own.find_row(i) * layout.row + own.find_col(i) * layout.col, type);
         return;
     }
 #pragma unroll
-    for (int i = 0; i < Step; i += 2) {
+    for (int i = 0; i < Group; i += 2) {
         const int64_t at =
             first + own.find_row(i) * layout.row + min(own.find_col(i), own.last_col - 1);
         uint2 pair;
@@ -121,7 +122,7 @@ tgi_read_c(const tgi_gemm_args &gemm, const tgi_fragment_place &own, tg_type typ
     if (type == TG_TYPE_FP32)
         return;
 #pragma unroll
-    for (int i = 0; i < Step; i += 2) {
+    for (int i = 0; i < Group; i += 2) {
         float pair[2];
         if (type == TG_TYPE_BF16)
             tgi_decode_pair<TG_TYPE_BF16>(__float_as_uint(c[i]), pair);
@@ -161,20 +162,20 @@ struct tgi_fragment_vectors {
     }
 };
 
-/* Applies alpha, beta, C and the bias to the first Step sums, which begin at column `col` of the
+/* Applies alpha, beta, C and the bias to the first Group sums, which begin at column `col` of the
  * 64. */
-template <int Step, int Count>
+template <int Group, int Count>
 static __device__ __forceinline__ void
 tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
                  const tgi_fragment_vectors &vectors, int col, tg_type type, float (&sum)[Count])
 {
     const tgi_epilogue &epilogue = gemm.problem.epilogue;
     const int has_scales = TGI_LEAST_D_BYTES == 1 && (gemm.a_scale || gemm.b_scale);
-    float c[Step] = {};
+    float c[Group] = {};
     if (epilogue.beta != 0.0)
         tgi_read_c(gemm, own, type, c);
 #pragma unroll
-    for (int i = 0; i < Step; i++) {
+    for (int i = 0; i < Group; i++) {
         const int h = i / 2 % 2, j = i % 2;
         /* Lane `lane` has the terms of this column. */
         const int lane = (col + i / 4 * 8) / 2 + tgi_reread_thread() % 4;
@@ -253,15 +254,15 @@ template <int Count>
 static __device__ __forceinline__ void
 tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])
 {
-    constexpr int step = Count < 8 ? Count : 8;
+    constexpr int group = Count < 8 ? Count : 8;
     tgi_fragment_place own(gemm.problem, tile);
     const tg_type type = tgi_find_d_type(gemm.problem);
     const tgi_fragment_vectors vectors(gemm, own, tile.col, type);
 #pragma unroll 1
-    for (int i = 0; i < Count; i += step) {
-        tgi_apply_linear<step>(gemm, own, vectors, 2 * i, type, sum);
-        tgi_rotate<step>(sum);
-        own.move(gemm.problem, step * 2);
+    for (int i = 0; i < Count; i += group) {
+        tgi_apply_linear<group>(gemm, own, vectors, 2 * i, type, sum);
+        tgi_rotate<group>(sum);
+        own.move(gemm.problem, group * 2);
     }
     tgi_activate(gemm.problem, sum);
     tgi_scale_d(gemm, sum);

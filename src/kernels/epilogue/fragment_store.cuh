@@ -193,19 +193,19 @@ template <int Cols>
 static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm, int row, int col,
                                                       int batch, uint32_t box)
 {
-    constexpr int step = 32;
+    constexpr int group = 32;
     tgi_cluster_tile tile = {};
     tile.row = row;
     tile.batch = batch;
     /* Without this barrier lanes would read sums that others have yet to repair. */
     __syncwarp();
 #pragma unroll 1
-    for (int first = 0; first < Cols; first += step, box += TGI_BOX_BYTES) {
-        float sum[step / 2];
+    for (int first = 0; first < Cols; first += group, box += TGI_BOX_BYTES) {
+        float sum[group / 2];
         tile.col = col + first;
-        tgi_take_fp32<step>(box, sum);
+        tgi_take_fp32<group>(box, sum);
         tgi_apply_epilogue(gemm, tile, sum);
-        tgi_put_fp32<step>(box, sum, 0);
+        tgi_put_fp32<group>(box, sum, 0);
     }
 }
 

@@ -66,7 +66,7 @@ static __device__ __forceinline__ tgi_store_rows tgi_find_lines(const tgi_store_
  * are rows. A thread stores one unit in each of four lines, four lines apart. Lines eight apart
  * have the same offset from a unit of memory if elements have two bytes or more (FP32 is stored as
  * pairs of halves). ElemBytes, 1 or 2, is the number of such lines that are stored together. */
-#define TGI_OWN_STEP 8
+#define TGI_OWN_STRIDE 8
 
 /* Stores the ends of ElemBytes lines, from `data` on, by elements: `head` bytes before the units,
  * and those from `tail` on. `line` is the first line's number in the box. */
@@ -84,7 +84,7 @@ static __device__ __forceinline__ void tgi_store_ends(char *data, int64_t pitch,
 #pragma unroll
         for (int j = 0; j < ElemBytes; j++)
             elem[j] = ElemBytes == 1 ? tgi_read_shared_1(source)
-                                     : tgi_read_shared_2(source + j * TGI_OWN_STEP * 128);
+                                     : tgi_read_shared_2(source + j * TGI_OWN_STRIDE * 128);
 #pragma unroll
         for (int j = 0; j < ElemBytes; j++)
             if (ElemBytes == 1 && count > j)
@@ -105,9 +105,9 @@ static __device__ __forceinline__ void tgi_store_own(const tgi_store_rows &lines
                                                      int has_after)
 {
     const int place = tgi_reread_thread() % 8;
-    const int count = (lines.count - line + TGI_OWN_STEP - 1) / TGI_OWN_STEP;
+    const int count = (lines.count - line + TGI_OWN_STRIDE - 1) / TGI_OWN_STRIDE;
     char *data = lines.data + line * lines.pitch;
-    const int64_t pitch = TGI_OWN_STEP * lines.pitch;
+    const int64_t pitch = TGI_OWN_STRIDE * lines.pitch;
     const int head = min(bytes, static_cast<int>(-reinterpret_cast<uintptr_t>(data) & 15));
     const int tail = head + ((bytes - head) & ~15), own = place - (before.box && head > 0);
     const uint32_t first =
@@ -117,8 +117,8 @@ static __device__ __forceinline__ void tgi_store_own(const tgi_store_rows &lines
     uint4 unit[ElemBytes], next[ElemBytes];
 #pragma unroll
     for (int i = 0; i < ElemBytes; i++) {
-        unit[i] = tgi_read_shared_unit(first + i * TGI_OWN_STEP * 128);
-        next[i] = tgi_read_shared_unit(second + i * TGI_OWN_STEP * 128);
+        unit[i] = tgi_read_shared_unit(first + i * TGI_OWN_STRIDE * 128);
+        next[i] = tgi_read_shared_unit(second + i * TGI_OWN_STRIDE * 128);
     }
 #pragma unroll
     for (int i = 0; i < ElemBytes; i++) {

@@ -68,8 +68,8 @@ static __device__ __noinline__ tgi_sum_group<T> tgi_call_activations(tgi_sum_gro
 }
 
 /* Type is the type of D, C and the bias, Width the number of the thread's columns, Count the number
- * of rows at once, which are Step apart. */
-template <tg_type Type, int Width, int Count, int Step> struct tgi_row_epilogue {
+ * of rows at once, which are Stride apart. */
+template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogue {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
     typedef tgi_sum_group<sum_type> group;
@@ -181,9 +181,9 @@ template <tg_type Type, int Width, int Count, int Step> struct tgi_row_epilogue 
             return;
 #pragma unroll
         for (int i = 0; i < Count; i++) {
-            if (i * Step >= begin && i * Step < end)
+            if (i * Stride >= begin && i * Stride < end)
                 c_piece[i] = *reinterpret_cast<const piece *>(from);
-            from += Step * args.problem.c.row;
+            from += Stride * args.problem.c.row;
         }
     }
 
@@ -198,8 +198,8 @@ template <tg_type Type, int Width, int Count, int Step> struct tgi_row_epilogue 
         if (e.bias == TG_BIAS_ROW) {
 #pragma unroll
             for (int i = 0; i < Count; i++)
-                if (i * Step >= begin && i * Step < end)
-                    bias[i] = row_bias[row + i * Step];
+                if (i * Stride >= begin && i * Stride < end)
+                    bias[i] = row_bias[row + i * Stride];
         }
 #pragma unroll
         for (int i = 0; i < Count; i++)
@@ -212,9 +212,9 @@ template <tg_type Type, int Width, int Count, int Step> struct tgi_row_epilogue 
         elem *to = d + row * p.d.row;
 #pragma unroll
         for (int i = 0; i < Count; i++) {
-            if (i * Step >= begin && i * Step < end)
+            if (i * Stride >= begin && i * Stride < end)
                 write(to, sum[i]);
-            to += Step * p.d.row;
+            to += Stride * p.d.row;
         }
     }
 };

@@ -9,7 +9,7 @@
 #include "kernels/schedule/tile.cuh"
 
 /* Adds each of Count sums over the lanes whose numbers differ in the bits Distance, Distance / 2 ..
- * Last. At each step a lane passes half of its sums to the lane across, and adds that lane's part
+ * Last. Each time a lane passes half of its sums to the lane across, and adds that lane's part
  * of the other half, so that the lanes share the work. With Distance = 16 and Count >= 16 / Last *
  * 2, lane l ends with sums l / Last * Count * Last / 32 and on, in its first places. */
 template <typename T, int Count, int Distance, int Last>
@@ -53,33 +53,33 @@ static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
                                (tile.batch * args.split_count + tile.split) * problem.m * problem.n;
     target += tile.row * row_stride + tile.col * col_stride;
     const int is_direct = !is_whole || args.is_plain;
-    constexpr int row_step = Threads > Cols ? Threads / Cols : 1;
+    constexpr int rows_apart = Threads > Cols ? Threads / Cols : 1;
     for (int col = threadIdx.x % Cols; col < cols; col += Threads) {
-        int first = threadIdx.x / Cols % row_step;
-        if (Threads > Cols && Threads % Cols != 0 && threadIdx.x >= row_step * Cols)
+        int first = threadIdx.x / Cols % rows_apart;
+        if (Threads > Cols && Threads % Cols != 0 && threadIdx.x >= rows_apart * Cols)
             break;
         const T *source = sums + first * Pitch + col;
         T *element = target + first * row_stride + col * col_stride;
         if (is_direct) {
 #pragma unroll 4
-            for (int row = first; row < rows; row += row_step) {
+            for (int row = first; row < rows; row += rows_apart) {
                 T sum = source[0];
 #pragma unroll
                 for (int from = 1; from < Tiles; from++)
                     sum += source[from * Rows * Pitch];
                 *element = sum;
-                source += row_step * Pitch;
-                element += row_step * row_stride;
+                source += rows_apart * Pitch;
+                element += rows_apart * row_stride;
             }
             continue;
         }
         /* Handling more elements at once hides more of the latency of C and the bias, but takes
          * registers. */
-        constexpr int run = Rows / row_step, most = sizeof(T) == 4 ? 8 : 4;
+        constexpr int run = Rows / rows_apart, most = sizeof(T) == 4 ? 8 : 4;
         constexpr int at_once = run >= 32 / most * 4 ? most : run >= 8 && sizeof(T) == 4 ? 4 : 1;
 #pragma unroll 1
-        for (; first < rows; first += at_once * row_step) {
-            const tgi_column_places places = {first, row_step, rows};
+        for (; first < rows; first += at_once * rows_apart) {
+            const tgi_column_places places = {first, rows_apart, rows};
             T sum[at_once];
 #pragma unroll
             for (int i = 0; i < at_once; i++) {
@@ -87,11 +87,11 @@ static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
 #pragma unroll
                 for (int from = 0; from < Tiles; from++)
                     if (places.is_inside(i)) {
-                        const T more = source[(from * Rows + i * row_step) * Pitch];
+                        const T more = source[(from * Rows + i * rows_apart) * Pitch];
                         sum[i] = from == 0 ? more : sum[i] + more;
                     }
             }
-            source += at_once * row_step * Pitch;
+            source += at_once * rows_apart * Pitch;
             tgi_finish_elements(args, tile.batch, tile.row, tile.col + col, places, sum);
         }
     }

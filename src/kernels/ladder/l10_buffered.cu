@@ -23,8 +23,8 @@
 enum { TILE_K = 8, THREAD_ROWS = 8, THREAD_COLS = 8 };
 
 template <int T> struct alignas(16) tiles {
-    float a[T][TILE_K]; /* rows of A x steps of k */
-    float b[TILE_K][T]; /* steps of k x columns of B */
+    float a[T][TILE_K]; /* rows of A x values of k */
+    float b[TILE_K][T]; /* values of k x columns of B */
 };
 
 /* Returns 1 if every row of the matrix starts at a multiple of 16 bytes. */

@@ -18,7 +18,7 @@
  * Bytes:            read 4 (m k ceil(n / T) + k n ceil(m / T)), written 4 m n: the same as rung 10.
  * Gain:             shared memory serves a float4 read in 4 turns, in 2 where the rows
  *                   or the columns of each quad read the same. In rung 10 that holds for A alone,
- *                   here for both: 8 turns a step of k, not 12; a few per cent on sm_90.
+ *                   here for both: 8 turns a value of k, not 12; a few per cent on sm_90.
  * Limits:           any m, n, k; A, B and D of less than 2^31 - 1024 elements each, so that int
  *                   holds every index; ceil(m / T) <= 65535.
  * Read:             CUTLASS documentation, "Efficient GEMM in CUDA", warp-level GEMM.
@@ -28,8 +28,8 @@
 enum { TILE_K = 8, THREAD_ROWS = 8, THREAD_COLS = 8, WARP_ROWS = 32, WARP_COLS = 64 };
 
 template <int T> struct alignas(16) tiles {
-    float a[T][TILE_K]; /* rows of A x steps of k */
-    float b[TILE_K][T]; /* steps of k x columns of B */
+    float a[T][TILE_K]; /* rows of A x values of k */
+    float b[TILE_K][T]; /* values of k x columns of B */
 };
 
 /* First row (x) and column (y), within the block's tile, of this thread's elements. */

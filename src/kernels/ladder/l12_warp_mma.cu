@@ -31,8 +31,8 @@ enum { TILE_K = 32, THREAD_COLS = 16, WARP_ROWS = 32, WARP_COLS = 64 };
 
 /* An element is the 16 bits of a BF16 number. */
 template <int T> struct alignas(16) tiles {
-    uint16_t a[T][TILE_K]; /* rows of A x steps of k */
-    uint16_t b[TILE_K][T]; /* steps of k x columns of B */
+    uint16_t a[T][TILE_K]; /* rows of A x values of k */
+    uint16_t b[TILE_K][T]; /* values of k x columns of B */
 };
 
 /* Eight elements from (row, col) on lie here. Lines of 128 bytes have two rows of A, or half a row

@@ -32,8 +32,8 @@ enum { ROW_BYTES = 128 };
 
 /* An element is the 16 bits of a BF16 number. */
 template <int T> struct alignas(1024) tiles {
-    uint16_t a[T][TILE_K];                          /* rows of A x steps of k */
-    uint16_t b[T / BLOCK_COLS][TILE_K][BLOCK_COLS]; /* blocks of steps of k x columns of B */
+    uint16_t a[T][TILE_K];                          /* rows of A x values of k */
+    uint16_t b[T / BLOCK_COLS][TILE_K][BLOCK_COLS]; /* blocks of values of k x columns of B */
 };
 
 template <int T> struct ring {

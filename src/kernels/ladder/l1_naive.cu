@@ -6,7 +6,7 @@
  * Changed since 0: the two outer loops of the sequential product are gone; the grid stands for
  *                  them.
  * Tile:            T x T threads form T x T elements; threadIdx.x runs down the rows of D.
- * Path:            A and B from global memory to registers in every step of k; the sum stays in a
+ * Path:            A and B from global memory to registers for every value of k; the sum stays in a
  *                  register; D from the register to global memory.
  * Bytes:           read 8 m n k: each element of D reads k of A and k of B. Written 4 m n.
  * Gain:            thousands of sums at once instead of one. Yet the 32 threads of a warp stand in

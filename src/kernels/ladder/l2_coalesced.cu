@@ -4,7 +4,7 @@
  * Idea:            what the threads of a warp read together should lie together.
  * Changed since 1: row and column change places: threadIdx.x now runs along a row of D.
  * Tile:            T x T threads form T x T elements.
- * Path:            A and B from global memory to registers in every step of k; the sum stays in a
+ * Path:            A and B from global memory to registers for every value of k; the sum stays in a
  *                  register; D from the register to global memory.
  * Bytes:           read 8 m n k, written 4 m n: the same as rung 1. What falls is the sectors that
  *                  a warp touches: at T = 32 one of A, which all its threads share, and 4 of B,

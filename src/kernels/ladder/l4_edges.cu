@@ -19,8 +19,8 @@
  */
 
 template <int T> struct tiles {
-    float a[T][T]; /* rows of A x steps of k */
-    float b[T][T]; /* steps of k x columns of B */
+    float a[T][T]; /* rows of A x values of k */
+    float b[T][T]; /* values of k x columns of B */
 };
 
 /* Element (y, x) of both tiles. A thread outside D loads too: others need what it brings. */

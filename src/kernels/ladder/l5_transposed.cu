@@ -11,7 +11,7 @@
  * Gain:            it loses, on every chip. Shared memory has 32 banks, each one word wide; word
  *                  w lies in bank w mod 32. The threads of a warp, x = 0 .. 31, read words 32 x +
  *                  p: all in bank p, so that they are served one after another, 32 turns for one
- *                  read. (Where the compiler merges four steps into a read of 16 bytes: 32 turns
+ *                  read. (Where the compiler merges four reads into a read of 16 bytes: 32 turns
  *                  for the four.) Each store of the transposed tile takes 32 turns as well.
  * Limits:          any m, n, k; A, B and D of less than 2^31 - 1024 elements each, so that int
  *                  holds every index; ceil(m / T) <= 65535.
@@ -19,8 +19,8 @@
  */
 
 template <int T> struct tiles {
-    float a[T][T]; /* rows of A x steps of k */
-    float b[T][T]; /* columns of B x steps of k */
+    float a[T][T]; /* rows of A x values of k */
+    float b[T][T]; /* columns of B x values of k */
 };
 
 /* Element (y, x) of the tile of A, (x, y) of that of B: global reads still run along rows. */

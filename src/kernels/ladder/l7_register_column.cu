@@ -22,8 +22,8 @@
 enum { TILE_K = 8, THREAD_ROWS = 8 };
 
 template <int T> struct tiles {
-    float a[T][TILE_K]; /* rows of A x steps of k */
-    float b[TILE_K][T]; /* steps of k x columns of B */
+    float a[T][TILE_K]; /* rows of A x values of k */
+    float b[TILE_K][T]; /* values of k x columns of B */
 };
 
 /* The threads are counted along rows and take the tiles' elements in that order. */

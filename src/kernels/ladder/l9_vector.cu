@@ -3,7 +3,7 @@
  *
  * Idea:            one instruction can move four neighbouring elements: ask for memory by fours.
  * Changed since 8: every access to A, B, D and the tiles is a float4. A thread's columns therefore
- *                  lie in two runs of four, 64 apart; its rows of A are read four steps of k at
+ *                  lie in two runs of four, 64 apart; its rows of A are read four values of k at
  *                  once.
  * Tile:            16 x 16 threads form T x T = 128 x 128 elements in steps of 8 along k. Thread
  *                  (x, y) owns rows y, y + 16, ... and columns 4 x .. 4 x + 3 of each half.
@@ -23,8 +23,8 @@
 enum { TILE_K = 8, THREAD_ROWS = 8, THREAD_COLS = 8 };
 
 template <int T> struct alignas(16) tiles {
-    float a[T][TILE_K]; /* rows of A x steps of k */
-    float b[TILE_K][T]; /* steps of k x columns of B */
+    float a[T][TILE_K]; /* rows of A x values of k */
+    float b[TILE_K][T]; /* values of k x columns of B */
 };
 
 /* Returns 1 if every row of the matrix starts at a multiple of 16 bytes. */
@@ -71,7 +71,7 @@ static __device__ void read4(float to[4], const float *from)
 template <int T>
 static __device__ void compute(const tiles<T> &tile, float sum[THREAD_ROWS][THREAD_COLS])
 {
-#pragma unroll /* all steps at once, so that reads for the next stand among the products */
+#pragma unroll /* all of a step at once, so that reads for the next stand among the products */
     for (int p = 0; p < TILE_K; p += 4) {
         float a_four[THREAD_ROWS][4], b_row[THREAD_COLS];
         for (int i = 0; i < THREAD_ROWS; i++)

@@ -1,8 +1,8 @@
 /*
  * Family mma: products on warp-level matrix instructions (mma.sync). A block forms a tile of D from
  * a ring of stages in shared memory, which cp.async fills in the background (mma_operand.cuh). Each
- * warp forms a part of the tile; it reads the fragments of a step while it multiplies those of the
- * step before. D leaves through shared memory (mma_store.cuh), while the first stages of the
+ * warp forms a part of the tile; it reads the next fragments of a stage while it multiplies those
+ * before. D leaves through shared memory (mma_store.cuh), while the first stages of the
  * block's next tile are copied.
  */
 #ifndef TGI_MMA_CUH
@@ -23,10 +23,10 @@ struct tgi_mma {
     typedef tgi_mma_operand<elem, Rows, Depth, A_along_k, 1, Threads> operand_a;
     typedef tgi_mma_operand<elem, Cols, Depth, B_along_k, 0, Threads> operand_b;
     static constexpr int row_fragments = Warp_rows / 16, col_fragments = Warp_cols / 16;
-    static constexpr int steps = Depth / operand_a::step_elems;
-    /* 1: copies are issued between the products of a stage. In a stage of two steps they would
-     * delay its barrier. */
-    static constexpr int is_issued_later = steps > 2;
+    static constexpr int k_fragments = Depth / operand_a::fragment_elems;
+    /* 1: copies are issued between the products of a stage. In a stage of two fragments along k
+     * they would delay its barrier. */
+    static constexpr int is_issued_later = k_fragments > 2;
     static constexpr int stage_bytes = operand_a::bytes + operand_b::bytes;
     static constexpr int blocks_per_sm =
         TGI_MMA_BLOCKS_PER_SM(Warp_rows * Warp_cols / 32 * (1 + Math::is_promoted), Threads);
@@ -36,23 +36,23 @@ struct tgi_mma {
     static_assert(!operand_a::is_mixed, "rows of D keep their places");
     static_assert(operand_a::bytes % 128 == 0, "operands begin at bank 0");
     static_assert(stage_bytes % 1024 == 0, "so do the boxes of line_store.cuh");
-    static_assert(Stages >= 2 && steps >= 2, "a stage is read while others are filled");
+    static_assert(Stages >= 2 && k_fragments >= 2, "a stage is read while others are filled");
 
-    /* A warp's fragments of a step. */
+    /* A warp's fragments at one place along k of a stage. */
     struct fragments {
         uint32_t a[row_fragments][4], b[col_fragments][4];
 
-        __device__ __forceinline__ void read(uint32_t a_place, uint32_t b_place, int step)
+        __device__ __forceinline__ void read(uint32_t a_place, uint32_t b_place, int k_fragment)
         {
 #pragma unroll
             for (int i = 0; i < row_fragments; i++)
-                operand_a::read(a[i], a_place, i, step);
+                operand_a::read(a[i], a_place, i, k_fragment);
 #pragma unroll
             for (int j = 0; j < col_fragments; j++)
-                operand_b::read(b[j], b_place, j, step);
+                operand_b::read(b[j], b_place, j, k_fragment);
         }
 
-        /* Prepares the words, beside the products of the step before, which hide its time. */
+        /* Prepares the words, beside the products of those before, which hide its time. */
         __device__ __forceinline__ void prepare(void)
         {
 #pragma unroll
@@ -288,8 +288,8 @@ struct tgi_mma {
         do {
             left.begin(write, is_issued_later);
 #pragma unroll
-            for (int j = 0; j < steps; j++) {
-                if (j == steps - 1) {
+            for (int j = 0; j < k_fragments; j++) {
+                if (j == k_fragments - 1) {
                     left.advance();
                     tgi_copy_async_wait<Stages - 2>();
                     /* Without this barrier a warp would read of the next stage what others have
@@ -301,9 +301,9 @@ struct tgi_mma {
                     a_place += next;
                     b_place += next;
                 }
-                pair[(j + 1) % 2].read(a_place, b_place, (j + 1) % steps);
-                if (is_issued_later && j < steps - 1)
-                    left.issue(write, j, steps - 1);
+                pair[(j + 1) % 2].read(a_place, b_place, (j + 1) % k_fragments);
+                if (is_issued_later && j < k_fragments - 1)
+                    left.issue(write, j, k_fragments - 1);
                 pair[j % 2].multiply(short_sums);
                 pair[(j + 1) % 2].prepare();
             }

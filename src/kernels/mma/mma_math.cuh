@@ -1,6 +1,6 @@
 /*
- * The math of family mma: what an element is, and how a warp multiplies fragments of a step. A step
- * is 32 bytes of an operand along k, and a fragment 16 entries of it. A math has
+ * The math of family mma: what an element is, and how a warp multiplies fragments. A fragment
+ * is 32 bytes along k of 16 entries of an operand. A math has
  *
  *     elem                     an element as memory holds it; types of 16 bits have a `type` too
  *     words                    32-bit words of a fragment that instructions take

@@ -7,7 +7,7 @@
  * bytes, whose places are permuted by the number of the line, so that neither reads of fragments,
  * which take the same unit of eight lines, nor copies of neighbouring units meet a bank twice.
  *
- * A step is 32 bytes along k. A fragment is what a warp holds of 16 entries by a step, in words of
+ * A fragment is what a warp holds of 16 entries by 32 bytes along k, in words of
  * neighbours along k. Across k
  *   - elements of 16 bits are transposed by ldmatrix;
  *   - those of 32 bits are whole words and are read one by one;
@@ -38,9 +38,9 @@ template <typename Elem> struct tgi_mma_source {
                                                     int64_t line_count)
     {
         const int elem_bytes = sizeof(Elem);
-        const int64_t steps = (line_count > 1 ? line_stride : 0) | batch_stride;
+        const int64_t strides = (line_count > 1 ? line_stride : 0) | batch_stride;
         const int places = static_cast<int>(reinterpret_cast<uintptr_t>(start)) |
-                           static_cast<int>(elem_bytes * steps) | 16;
+                           static_cast<int>(elem_bytes * strides) | 16;
         copy_bytes = elem_stride == 1 ? places & -places : elem_bytes;
     }
 };
@@ -51,18 +51,18 @@ struct tgi_mma_operand {
     typedef tgi_mma_source<Elem> source;
     static constexpr int elem_bytes = sizeof(Elem);
     static constexpr int lines = Along_k ? Count : Depth, elems = Along_k ? Depth : Count;
-    static constexpr int unit_elems = 16 / elem_bytes, step_elems = 32 / elem_bytes;
+    static constexpr int unit_elems = 16 / elem_bytes, fragment_elems = 32 / elem_bytes;
     static constexpr int units = elems / unit_elems, line_bytes = elems * elem_bytes;
     static constexpr int bytes = lines * line_bytes;
     static constexpr int is_mixed = !Along_k && elem_bytes == 1;
     /* Words across k are read from two units of four lines. */
     typedef tgi_unit_lines<units, !Along_k && elem_bytes == 4 ? 2 : 1> places;
-    /* A thread copies `accesses` units of a stage, of lines line_step apart. */
-    static constexpr int line_step = Threads / units;
-    static constexpr int accesses = (lines + line_step - 1) / line_step;
-    static constexpr int has_idle = lines < line_step;
-    static_assert(!is_mixed || line_step % 16 == 0, "lines change places within 16");
-    static_assert(Threads % units == 0 && (has_idle || lines % line_step == 0),
+    /* A thread copies `accesses` units of a stage, whose lines are lines_apart apart. */
+    static constexpr int lines_apart = Threads / units;
+    static constexpr int accesses = (lines + lines_apart - 1) / lines_apart;
+    static constexpr int has_idle = lines < lines_apart;
+    static_assert(!is_mixed || lines_apart % 16 == 0, "lines change places within 16");
+    static_assert(Threads % units == 0 && (has_idle || lines % lines_apart == 0),
                   "a thread's accesses are alike");
 
     /* Returns the line at a place of a stage. Bits of its number are exchanged. */
@@ -113,15 +113,15 @@ struct tgi_mma_operand {
 
         __device__ __forceinline__ int is_inside(int i) const
         {
-            return left > (Along_k ? i * line_step : 0);
+            return left > (Along_k ? i * lines_apart : 0);
         }
 
-        /* Returns the place of access i in the stage at `stage`. Lines that are a step apart have
+        /* Returns the place of access i in the stage at `stage`. Lines that are so far apart have
          * their units in different orders, unless eight lines or all lie between. */
         __device__ __forceinline__ uint32_t find_target(uint32_t stage, int i) const
         {
-            return stage + (target ^ places::find_order(i * line_step) << 4) +
-                   i * line_step * line_bytes;
+            return stage + (target ^ places::find_order(i * lines_apart) << 4) +
+                   i * lines_apart * line_bytes;
         }
 
         /* Issues accesses first .. end - 1 of the stage at `stage`. */
@@ -129,7 +129,7 @@ struct tgi_mma_operand {
         {
 #pragma unroll
             for (int i = first; i < end; i++)
-                tgi_copy_async_if<16>(find_target(stage, i), data + i * line_step * line_stride,
+                tgi_copy_async_if<16>(find_target(stage, i), data + i * lines_apart * line_stride,
                                       is_inside(i));
         }
 
@@ -230,7 +230,7 @@ struct tgi_mma_operand {
 
     /* Returns the offset in a stage at which this lane reads the fragment of entries from `first`
      * on at k = 0. `first` is a multiple of 16 Fragments, where the warp has Fragments times 16
-     * entries. The words of a fragment are entries 0..7 and 8..15 at the first half of the step,
+     * entries. The words of a fragment are entries 0..7 and 8..15 at the first half of its k,
      * then both at the second half. Those of B are both halves of entries 0..7 first, because the
      * instruction takes them from neighbouring registers. */
     static __device__ __forceinline__ int find_fragment(int first)
@@ -247,14 +247,15 @@ struct tgi_mma_operand {
         return places::find(lane % 8 + half * 8, entry / unit_elems);
     }
 
-    /* Reads the fragment of entries 16 i .. 16 i + 15 of the warp at a step of the stage. */
+    /* Reads the fragment of entries 16 i .. 16 i + 15 of the warp, number k_fragment along k of the
+     * stage. */
     static __device__ __forceinline__ void read(uint32_t (&words)[4], uint32_t fragment, int i,
-                                                int step)
+                                                int k_fragment)
     {
         const uint32_t across = (fragment ^ static_cast<uint32_t>(i * elem_bytes << 4)) +
-                                step * step_elems * line_bytes;
+                                k_fragment * fragment_elems * line_bytes;
         if (Along_k)
-            tgi_read_matrices(words, (fragment ^ step << 5) + i * 16 * line_bytes);
+            tgi_read_matrices(words, (fragment ^ k_fragment << 5) + i * 16 * line_bytes);
         else if (elem_bytes == 2)
             tgi_read_matrices_transposed(words, across);
         else if (elem_bytes == 4)

@@ -57,7 +57,7 @@ struct tgi_mma_slices {
     static constexpr int teams_most = TGI_MMA_SLICES_TEAMS(Room);
     typedef tgi_mma_teams<Threads, teams_most> teams;
     static constexpr int row_fragments = Warp_rows / 16, col_fragments = Warp_cols / 16;
-    static constexpr int steps = TGI_CHUNK_ELEMS / operand_a::step_elems;
+    static constexpr int k_fragments = TGI_CHUNK_ELEMS / operand_a::fragment_elems;
     static constexpr int a_bytes = Room * operand_a::bytes;
     static constexpr int stage_bytes = a_bytes + Room * operand_b::bytes;
     typedef float sums_of_warp[row_fragments][8 * col_fragments];
@@ -159,15 +159,16 @@ struct tgi_mma_slices {
 
     /* A warp's fragments of a chunk of one slice. */
     template <class Operand, int Count> struct fragments {
-        uint32_t word[steps][Count][4];
+        uint32_t word[k_fragments][Count][4];
 
         __device__ __forceinline__ void read(uint32_t place, int slice)
         {
 #pragma unroll
-            for (int step = 0; step < steps; step++)
+            for (int k_fragment = 0; k_fragment < k_fragments; k_fragment++)
 #pragma unroll
                 for (int i = 0; i < Count; i++)
-                    Operand::read(word[step][i], place + slice * Operand::bytes, i, step);
+                    Operand::read(word[k_fragment][i], place + slice * Operand::bytes, i,
+                                  k_fragment);
         }
     };
 
@@ -196,16 +197,16 @@ struct tgi_mma_slices {
             if (next.b != own.b)
                 b[1 - b_turn].read(b_place, next.b);
 #pragma unroll
-            for (int step = 0; step < steps; step++)
+            for (int k_fragment = 0; k_fragment < k_fragments; k_fragment++)
 #pragma unroll
                 for (int j = 0; j < 2 * col_fragments; j++)
 #pragma unroll
                     for (int turn = 0; turn < row_fragments; turn++) {
                         const int row = j % 2 ? row_fragments - 1 - turn : turn;
                         float(&sum)[4] = *reinterpret_cast<float(*)[4]>(&sums[row][4 * j]);
-                        const uint32_t(&words)[4] = b[b_turn].word[step][j / 2];
-                        tgi_multiply_16x8x16<Type>(sum, a[a_turn].word[step][row], words[j % 2 * 2],
-                                                   words[j % 2 * 2 + 1]);
+                        const uint32_t(&words)[4] = b[b_turn].word[k_fragment][j / 2];
+                        tgi_multiply_16x8x16<Type>(sum, a[a_turn].word[k_fragment][row],
+                                                   words[j % 2 * 2], words[j % 2 * 2 + 1]);
                     }
             a_turn = next.a != own.a ? 1 - a_turn : a_turn;
             b_turn = next.b != own.b ? 1 - b_turn : b_turn;

@@ -125,7 +125,7 @@ tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int spli
 }
 
 /* The lines of D that a warp stores are rows, or columns if those are contiguous. A lane stores a
- * unit of 16 bytes of every line_step-th of them. */
+ * unit of 16 bytes of every lines_apart-th of them. */
 struct tgi_mma_lines {
     uint16_t *data; /* the lane's first line, from the warp's first element on */
     int64_t pitch;  /* elements from line to line */
@@ -207,7 +207,7 @@ tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int 
                      const float (&sums)[Fragments][Count], uint32_t boxes)
 {
     constexpr int turns = Are_cols ? Count / 8 : Fragments;
-    constexpr int units = Are_cols ? 2 * Fragments : Count / 4, line_step = 32 / units;
+    constexpr int units = Are_cols ? 2 * Fragments : Count / 4, lines_apart = 32 / units;
     const tgi_problem &p = args.problem;
     const int own = tgi_thread() % 32 / units, first_line = tgi_thread() / 32 % 4 * 16 + own;
     const int64_t first_row = tile.row + row + (Are_cols ? 0 : own);
@@ -233,13 +233,13 @@ tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int 
         __syncwarp();
         if (args.d_vector_elems == 8) {
 #pragma unroll
-            for (int j = 0; j < 16; j += line_step)
+            for (int j = 0; j < 16; j += lines_apart)
                 if (lines.count > j)
                     tgi_mma_store_unit<units>(lines.data + j * lines.pitch, lines.elems, box,
                                               first_line + j);
         } else {
 #pragma unroll
-            for (int j = 0; j < 16; j += line_step)
+            for (int j = 0; j < 16; j += lines_apart)
                 if (lines.count > j)
                     tgi_mma_store_shifted<units>(lines.data + j * lines.pitch, lines.elems, box,
                                                  first_line + j);

@@ -8,9 +8,9 @@
 
 #include <cuda_runtime.h>
 
-/* Units is the number of units in a line. An access reads Step consecutive units of each of
- * 8 / Step lines. */
-template <int Units, int Step = 1> struct tgi_unit_lines {
+/* Units is the number of units in a line. An access reads Consecutive consecutive units of each of
+ * 8 / Consecutive lines. */
+template <int Units, int Consecutive = 1> struct tgi_unit_lines {
     static constexpr int units = Units, bytes = Units * 16;
     /* span: units that are permuted among each other; alike: neighbouring lines that have the same
      * permutation, because they share 128 bytes. */
@@ -19,7 +19,7 @@ template <int Units, int Step = 1> struct tgi_unit_lines {
     /* Returns the permutation of a line: its units are found at their number XOR this. */
     static __device__ __forceinline__ constexpr int find_order(int line)
     {
-        return line / alike * Step % span;
+        return line / alike * Consecutive % span;
     }
 
     /* Returns the place of a unit, in bytes. */

@@ -124,8 +124,8 @@ TGI_WGMMA_OF_TYPE(160, 80, "%80", "%81", "%82", "%83", "%84")
 TGI_WGMMA_OF_TYPE(192, 96, "%96", "%97", "%98", "%99", "%100")
 TGI_WGMMA_OF_TYPE(256, 128, "%128", "%129", "%130", "%131", "%132")
 
-/* wgmma.mma_async with A in registers: rows g and g + 8 of the warp's 16. BF16: steps 2 c and
- * 2 c + 1 of k, then both rows' steps 2 c + 8 and 2 c + 9. TF32: step c, then both rows' step
+/* wgmma.mma_async with A in registers: rows g and g + 8 of the warp's 16. BF16: k of 2 c
+ * and 2 c + 1, then both rows' k of 2 c + 8 and 2 c + 9. TF32: k of c, then both rows' k of
  * c + 4. */
 #define TGI_WGMMA_REGISTERS(n, count, types, a_names, b_name, is_sum_name, majors)                 \
     asm volatile("{ .reg .pred is_sum; setp.ne.b32 is_sum, " is_sum_name ", 0;"                    \

@@ -43,10 +43,10 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
     /* The words by which row 0 is shifted, and by which each row is shifted more than the one
      * above. A thread's rows come in fours, so that all threads have the same shifts. */
     const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(d) / 4 % 4);
-    const unsigned shift_step = static_cast<unsigned>(d_row % 4);
+    const unsigned shift_stride = static_cast<unsigned>(d_row % 4);
     /* Without this barrier sums would overwrite a stage that is still to be read. */
     __syncthreads();
-    if (shift == 0 && shift_step == 0) {
+    if (shift == 0 && shift_stride == 0) {
         /* The addition copies a sum. Sums themselves would be tied to runs of registers, as
          * store_tile explains. */
         const float zero = tgi_make_opaque(-0.0f);
@@ -63,7 +63,7 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
 #pragma unroll
         for (int i = 0; i < ThreadRows; i++) {
             float *to = sums + (slot + i * Shape::lane_rows) * Shape::bulk_words + col +
-                        (shift + i % 4 * shift_step) % 4;
+                        (shift + i % 4 * shift_stride) % 4;
 #pragma unroll
             for (int j = 0; j < ThreadCols; j++)
                 to[j / 4 * 4 * Shape::lane_cols + j % 4] = sum[i][j];
@@ -74,7 +74,7 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
     __syncthreads();
     const int end = static_cast<int>(min(static_cast<int64_t>(Cols), col_count));
     /* 1: no row begins or ends within a unit, so that rows need no test. */
-    const int has_units = shift == 0 && shift_step == 0 && col_skip % 4 == 0 && end % 4 == 0;
+    const int has_units = shift == 0 && shift_stride == 0 && col_skip % 4 == 0 && end % 4 == 0;
     for (slot = threadIdx.x; slot < Rows; slot += Threads) {
         int i = slot / Shape::lane_rows % ThreadRows;
         int down = slot / Shape::warp_rows * Shape::warp_rows + slot % Shape::lane_rows * 4 +
@@ -87,7 +87,7 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
                           (end - col_skip) * 4);
             continue;
         }
-        const int row_shift = static_cast<int>((shift + i % 4 * shift_step) % 4);
+        const int row_shift = static_cast<int>((shift + i % 4 * shift_stride) % 4);
         store_row(d + down * d_row, from + row_shift, row_shift, col_skip, end);
     }
     tgi_copy_bulk_wait();

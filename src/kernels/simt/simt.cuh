@@ -2,13 +2,14 @@
  * FP32 matrix product on CUDA cores: one block forms Rows x Cols elements of D.
  *
  * Path: global -> shared memory in the background, Stages deep (copy/stage_copy.cuh) -> registers,
- * one k ahead -> ThreadRows x ThreadCols sums a thread -> shared memory -> D (pass_store.cuh,
+ * one k ahead -> ThreadRows x ThreadCols sums a thread -> shared memory -> D (piece_store.cuh,
  * bulk_store.cuh).
  *
  * If the tile has fewer elements than the threads can hold, the threads form teams. Each team
- * sums its own steps of every stage, and the teams are added in order when the tile is stored.
+ * sums its own values of k of every stage, and the teams are added in order when the tile is
+ * stored.
  *
- * The kernel is bound by the issue of instructions: a k step of 8 x 16 sums is 128 multiply-adds
+ * The kernel is bound by the issue of instructions: one k of 8 x 16 sums is 128 multiply-adds
  * and 6 reads of shared memory. Three more things matter: which registers ptxas gives to a sum and
  * to its factors (a bank of the register file delivers one operand a cycle), a loop short enough
  * for the instruction cache, and copies spread over the stage, as a burst of them delays the reads
@@ -20,7 +21,7 @@
 #include "kernels/simt/bulk_store.cuh"
 #include "kernels/copy/stage_copy.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
-#include "kernels/simt/pass_store.cuh"
+#include "kernels/simt/piece_store.cuh"
 
 /* The constants of an instance. */
 template <int Rows, int Cols, int Depth, int ThreadRows, int ThreadCols, int Stages, int Threads>
@@ -35,10 +36,10 @@ struct tgi_shape {
     static constexpr int a_words = TGI_LINE_WORDS(Rows), b_words = TGI_LINE_WORDS(Cols);
     static constexpr int a_bytes = Depth * a_words * 4;
     static constexpr int stage_bytes = Depth * (a_words + b_words) * 4;
-    /* D is stored in passes, four rows of each thread at a time, which fit into the memory of the
+    /* D is stored in pieces, four rows of each thread at a time, which fit into the memory of the
      * stages. */
-    static constexpr int passes = ThreadRows / 4, pass_rows = Rows / passes;
-    static constexpr int sum_bytes = teams * pass_rows * Cols * 4;
+    static constexpr int pieces = ThreadRows / 4, piece_rows = Rows / pieces;
+    static constexpr int sum_bytes = teams * piece_rows * Cols * 4;
     static_assert(warps * teams * 32 == Threads, "threads must fill whole teams");
     static_assert(team_depth % 8 == 0, "groups of copies; two sets of registers in turn");
     static_assert(Rows * Depth % Threads == 0 && Cols * Depth % Threads == 0, "copies along k");
@@ -123,23 +124,22 @@ static __device__ __forceinline__ void fetch_edge(const tgi_stream &stream)
         copy_edge<Cols, Depth, Threads, BMode>(shared + Shape::a_bytes, stream.b, depth);
 }
 
-/* Issues those copies of a stage that come before k step `step` of step_count; the last step has
+/* Issues those copies of a stage that come before value `k` of k_count; the last value has
  * none. Copies come in groups, because each group costs instructions of its own. A group has at
  * most some six, because reads of shared memory wait behind them, longest behind copies of 4
  * bytes. */
 template <int Rows, int Cols, int Depth, int Threads, int AMode, int BMode>
-static __device__ __forceinline__ void copy_pieces(const tgi_stream &stream, int step,
-                                                   int step_count)
+static __device__ __forceinline__ void copy_pieces(const tgi_stream &stream, int k, int k_count)
 {
     constexpr int a_count = tgi_copy_shape<Rows, Depth, Threads, AMode>::count;
     constexpr int count = a_count + tgi_copy_shape<Cols, Depth, Threads, BMode>::count;
-    int groups = count > 24 ? step_count - 1 : AMode == TGI_COPY_v && BMode == TGI_COPY_v ? 2 : 4;
-    if (step_count == 1)
+    int groups = count > 24 ? k_count - 1 : AMode == TGI_COPY_v && BMode == TGI_COPY_v ? 2 : 4;
+    if (k_count == 1)
         groups = 1;
     int is_on = stream.next < stream.whole_count;
 #pragma unroll
     for (int piece = 0; piece < count; piece++) {
-        if (piece * groups / count * (step_count / groups) != step)
+        if (piece * groups / count * (k_count / groups) != k)
             continue;
         if (piece < a_count)
             copy_piece<Rows, Depth, Threads, AMode>(stream.a_copy, stream.fill, piece, is_on);
@@ -153,8 +153,8 @@ template <typename Shape, int Stages>
 static __device__ __forceinline__ void advance_stream(tgi_stream &stream)
 {
     stream.next++;
-    stream.a_copy.source += stream.a_copy.step;
-    stream.b_copy.source += stream.b_copy.step;
+    stream.a_copy.source += stream.a_copy.stage_stride;
+    stream.b_copy.source += stream.b_copy.stage_stride;
     stream.fill =
         stream.fill == (Stages - 1) * Shape::stage_bytes ? 0 : stream.fill + Shape::stage_bytes;
     tgi_copy_async_commit();
@@ -163,8 +163,8 @@ static __device__ __forceinline__ void advance_stream(tgi_stream &stream)
 /* Reads the factors of one k. A thread's rows come in groups of four, 4 lane_rows apart, and its
  * columns in groups of four, 4 lane_cols apart. */
 template <typename Shape, int ThreadRows, int ThreadCols>
-static __device__ __forceinline__ void read_step(float a[ThreadRows], float b[ThreadCols],
-                                                 uint32_t a_shared, uint32_t b_shared, int k)
+static __device__ __forceinline__ void read_k(float a[ThreadRows], float b[ThreadCols],
+                                              uint32_t a_shared, uint32_t b_shared, int k)
 {
 #pragma unroll
     for (int i = 0; i < ThreadRows; i += 4)
@@ -179,9 +179,8 @@ static __device__ __forceinline__ void read_step(float a[ThreadRows], float b[Th
 /* Multiplies down one column and up the next: each factor serves two multiply-adds in a row, from
  * the register file's operand cache. */
 template <int ThreadRows, int ThreadCols>
-static __device__ __forceinline__ void multiply_step(float sum[ThreadRows][ThreadCols],
-                                                     const float a[ThreadRows],
-                                                     const float b[ThreadCols])
+static __device__ __forceinline__ void
+multiply_k(float sum[ThreadRows][ThreadCols], const float a[ThreadRows], const float b[ThreadCols])
 {
 #pragma unroll
     for (int j = 0; j < ThreadCols; j++)
@@ -192,13 +191,13 @@ static __device__ __forceinline__ void multiply_step(float sum[ThreadRows][Threa
         }
 }
 
-/* Writes sums to shared memory and stores them to D, four rows of each thread a pass. */
+/* Writes sums to shared memory and stores them to D, four rows of each thread a piece. */
 template <typename Shape, int Rows, int Cols, int ThreadRows, int ThreadCols, int Threads>
 static __device__ __forceinline__ void
 store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
            const float sum[ThreadRows][ThreadCols], int team, int row, int col)
 {
-    constexpr int run = Shape::lane_rows * 4, step = Shape::warp_rows, rows = Shape::pass_rows;
+    constexpr int run = Shape::lane_rows * 4, stride = Shape::warp_rows, rows = Shape::piece_rows;
     const tgi_problem &p = args.problem;
     int is_partial = args.split_count > 1;
     float *partial =
@@ -206,7 +205,7 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
         (tile.batch * args.split_count + static_cast<unsigned>(tile.split)) * p.m * p.n;
     int is_sum = is_partial || (args.is_plain && p.d.col == 1);
     int is_vector = is_sum && p.n % 4 == 0 && (is_partial || args.d_vector_elems == 4);
-    int pass_row = row / Shape::warp_rows * run + row % Shape::warp_rows;
+    int piece_row = row / Shape::warp_rows * run + row % Shape::warp_rows;
 #if TGI_HAS_TMA
     if (Shape::has_bulk && is_sum) {
         float *d = static_cast<float *>(args.d) + tgi_offset(p.d, tile.batch, tile.row, tile.col);
@@ -218,15 +217,15 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
         return;
     }
 #endif
-    /* If unrolled, the code has each way of storing once for each pass. Hopper loses time without
+    /* If unrolled, the code has each way of storing once for each piece. Hopper loses time without
      * unrolling; other chips use the short code. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #pragma unroll
 #else
 #pragma unroll 1
 #endif
-    for (int pass = 0; pass < Shape::passes; pass++) {
-        /* Without this barrier sums would overwrite a stage, or sums of the pass before, that
+    for (int piece = 0; piece < Shape::pieces; piece++) {
+        /* Without this barrier sums would overwrite a stage, or sums of the piece before, that
          * are still to be read. */
         __syncthreads();
         /* Sums are written word by word. 16-byte writes would tie them to runs of registers in the
@@ -237,25 +236,25 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
 #pragma unroll
             for (int j = 0; j < ThreadCols; j++)
                 sums[team * rows * Cols +
-                     find_word<Cols>(pass_row + i, col + j / 4 * Shape::lane_cols * 4 + j % 4)] =
-                    sum[pass * 4 + i][j];
+                     find_word<Cols>(piece_row + i, col + j / 4 * Shape::lane_cols * 4 + j % 4)] =
+                    sum[piece * 4 + i][j];
 #else
-        /* Registers take no computed index, so all rows are tested for those of the pass. */
+        /* Registers take no computed index, so all rows are tested for those of the piece. */
 #pragma unroll
         for (int i = 0; i < ThreadRows; i++)
 #pragma unroll
             for (int j = 0; j < ThreadCols; j++)
-                if (i / 4 == pass)
+                if (i / 4 == piece)
                     sums[team * rows * Cols +
-                         find_word<Cols>(pass_row + i % 4,
+                         find_word<Cols>(piece_row + i % 4,
                                          col + j / 4 * Shape::lane_cols * 4 + j % 4)] = sum[i][j];
 #endif
         /* Without this barrier rows would be stored before all their threads have written them. */
         __syncthreads();
-        int64_t first = tile.row + pass * run;
-        int row_skip = tile.row_skip - pass * run;
+        int64_t first = tile.row + piece * run;
+        int row_skip = tile.row_skip - piece * run;
         if (!is_sum) {
-            store_terms<rows, Cols, run, step, Shape::teams, Threads>(
+            store_terms<rows, Cols, run, stride, Shape::teams, Threads>(
                 tgi_shared_address(sums), args, tile.batch, first, tile.col, row_skip,
                 tile.col_skip);
             continue;
@@ -267,11 +266,11 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
             d_row = p.n;
         }
         if (is_vector)
-            store_sums<rows, Cols, run, step, Shape::teams, Threads, 4>(
+            store_sums<rows, Cols, run, stride, Shape::teams, Threads, 4>(
                 tgi_shared_address(sums), d, d_row, p.m - first, p.n - tile.col, row_skip,
                 tile.col_skip);
         else
-            store_sums<rows, Cols, run, step, Shape::teams, Threads, 1>(
+            store_sums<rows, Cols, run, stride, Shape::teams, Threads, 1>(
                 tgi_shared_address(sums), d, d_row, p.m - first, p.n - tile.col, row_skip,
                 tile.col_skip);
     }
@@ -316,7 +315,7 @@ static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
     /* Without this barrier a thread would read elements of stage 0 that another's copies have
      * yet to bring. */
     __syncthreads();
-    read_step<shape, ThreadRows, ThreadCols>(a[0], b[0], a_shared, b_shared, 0);
+    read_k<shape, ThreadRows, ThreadCols>(a[0], b[0], a_shared, b_shared, 0);
 
     /* Compute */
     uint32_t turn = 0;
@@ -333,18 +332,18 @@ static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
                  * another's copies have yet to bring, and the next copies would overwrite the
                  * stage that another still reads. */
                 __syncthreads();
-                uint32_t step = turn == (Stages - 1) * shape::stage_bytes
-                                    ? 0u - (Stages - 1) * shape::stage_bytes
-                                    : shape::stage_bytes;
-                turn += step;
-                a_shared += step;
-                b_shared += step;
+                uint32_t advance = turn == (Stages - 1) * shape::stage_bytes
+                                       ? 0u - (Stages - 1) * shape::stage_bytes
+                                       : shape::stage_bytes;
+                turn += advance;
+                a_shared += advance;
+                b_shared += advance;
             }
-            read_step<shape, ThreadRows, ThreadCols>(a[(k + 1) % 2], b[(k + 1) % 2], a_shared,
-                                                     b_shared, is_last ? 0 : k + 1);
+            read_k<shape, ThreadRows, ThreadCols>(a[(k + 1) % 2], b[(k + 1) % 2], a_shared,
+                                                  b_shared, is_last ? 0 : k + 1);
             if (!is_last)
                 copy_pieces<Rows, Cols, Depth, Threads, AMode, BMode>(stream, k, shape::team_depth);
-            multiply_step<ThreadRows, ThreadCols>(sum, a[k % 2], b[k % 2]);
+            multiply_k<ThreadRows, ThreadCols>(sum, a[k % 2], b[k % 2]);
         }
     }
     tgi_copy_async_wait<0>();

@@ -7,7 +7,7 @@
 
 /* The registers of a thread by its number of sums, and the blocks that the registers of a
  * multiprocessor hold. Shared memory holds stages, whose lines are padded by 16 bytes, or the sums
- * of a pass of the store. */
+ * of a piece of the store. */
 #define TGI_SIMT_REGISTERS(sums) ((sums) > 96 ? 256 : (sums) > 64 ? 168 : 128)
 #define TGI_SIMT_BLOCKS_PER_SM(sums, threads) (65536 / TGI_SIMT_REGISTERS(sums) / (threads))
 #define TGI_SIMT_STAGE_BYTES(rows, cols, depth) (4 * (depth) * ((rows) + (cols) + 8))

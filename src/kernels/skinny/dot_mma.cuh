@@ -24,7 +24,7 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
     typedef tgi_gemm_args arguments;
     typedef tgi_skinny_cursor<tgi_dot_mma> cursor;
     static constexpr int along_k = 1, rows = Rows, cols = Cols, depth = Depth, threads = Threads;
-    static constexpr int warps = Threads / 32, sum_tiles = warps, warp_line_step = 0,
+    static constexpr int warps = Threads / 32, sum_tiles = warps, warp_line_stride = 0,
                          has_fewer_cols = 0, sum_first = 0, sum_pitch = Cols;
     /* `width` is the elements of 16 bytes, `share` the elements of a line of a stage that a warp
      * has, and `reads` the reads of a lane along them. */

@@ -26,7 +26,7 @@ struct tgi_skinny_fma {
     static constexpr int sum_tiles = Along_k ? 1 : warps;
     static constexpr int block_lines = Along_k ? Cols : Depth;
     static constexpr int line_elems = Along_k ? Depth : Cols;
-    static constexpr int warp_lines = block_lines / warps, warp_line_step = warp_lines,
+    static constexpr int warp_lines = block_lines / warps, warp_line_stride = warp_lines,
                          has_fewer_cols = 0, sum_first = 0, sum_pitch = Cols;
     /* Lanes that share out a line. */
     static constexpr int line_lanes = Along_k ? 32 * Lane_cols / warp_lines : 32;
@@ -106,8 +106,8 @@ struct tgi_skinny_fma {
         typedef tgi_vector<T> vector;
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
-        for (int step = 0; step < warp_lines; step += width) {
-            const int line = warp * warp_lines + step;
+        for (int first = 0; first < warp_lines; first += width) {
+            const int line = warp * warp_lines + first;
             vector b[width];
 #pragma unroll
             for (int i = 0; i < width; i++)

@@ -34,7 +34,7 @@ struct tgi_rank_mma {
     static constexpr int along_k = 0, rows = Rows, cols = Cols, depth = Depth, stages = Stages,
                          threads = Threads;
     static constexpr int warps = Threads / 32, width = 16 / sizeof(elem);
-    static constexpr int sum_tiles = 1, warp_line_step = 1, has_fewer_cols = 1;
+    static constexpr int sum_tiles = 1, warp_line_stride = 1, has_fewer_cols = 1;
     /* The units of a line of B, one more than Cols needs, and the instructions that multiply
      * them. */
     static constexpr int units = Cols / width + 1, fragments = units * width / 16;

@@ -1,7 +1,7 @@
 /*
  * Families dot and rank form a D of few rows, whose time is that of reading B once. A block streams
  * B in stages of lines, enough of them that the memory system is never idle. A stage also has the
- * same steps of k of A.
+ * same k of A.
  *
  *   dot:  a line runs along k, one for each of the tile's columns.
  *   rank: a line runs along n, one for each of the stage's k.
@@ -16,7 +16,7 @@
  *     depth, threads         k of a stage; threads of a block
  *     sum_tiles              tiles of sums in shared memory that add up to the block's
  *     sum_first, sum_pitch   sums before the tile's first; from row to row
- *     warp_line_step         lines from a warp's first of a stage to the next warp's
+ *     warp_line_stride       lines from a warp's first of a stage to the next warp's
  *
  * and, where its stages lie in shared memory,
  *
@@ -75,7 +75,7 @@ template <typename Body> struct tgi_skinny_cursor {
         const tgi_gemm_args &args = schedule::problem(given, unit);
         const tgi_problem &p = args.problem;
         work.take(args, tgi_find_tile_cols<Body>(args), unit, tile, k, last);
-        const int first_line = threadIdx.x / 32 * Body::warp_line_step;
+        const int first_line = threadIdx.x / 32 * Body::warp_line_stride;
         a = static_cast<const elem *>(args.a) + tile.batch * p.a.batch + k * p.a.col;
         b = static_cast<const elem *>(args.b) + tile.batch * p.b.batch + k * p.b.row +
             tile.col * p.b.col + first_line * (Body::along_k ? p.b.col : p.b.row);

@@ -15,36 +15,36 @@
 template <tg_type Type> struct tgi_direct {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
-    static constexpr int rows = TGI_SMALL_DIRECT_ROWS, at_once = TGI_SMALL_DIRECT_STEPS;
+    static constexpr int rows = TGI_SMALL_DIRECT_ROWS, at_once = TGI_SMALL_DIRECT_LOADS;
     /* Sums of FP64 take twice the registers. */
     static constexpr int blocks = TGI_SMALL_DIRECT_BLOCKS * 4 / static_cast<int>(sizeof(sum_type));
 
     /* A thread's elements of A and B: every `lanes`-th k from its own on. */
     struct share {
         const elem *a, *b;
-        int64_t a_row, a_step, b_step;
+        int64_t a_row, a_stride, b_stride;
         int row_count; /* rows of the thread that lie in D */
 
-        /* Adds the products of the next Steps steps, of which those with `left` > 0 exist. All
-         * their loads are under way at once. */
-        template <int Steps>
+        /* Adds the products of the next Loads values of k, of which those with `left` > 0 exist.
+         * All their loads are under way at once. */
+        template <int Loads>
         __device__ __forceinline__ void add(int left, int lanes, sum_type (&sum)[rows])
         {
-            elem a_value[Steps][rows], b_value[Steps];
+            elem a_value[Loads][rows], b_value[Loads];
 #pragma unroll
-            for (int step = 0; step < Steps; step++, left -= lanes) {
-                b_value[step] = left > 0 ? *b : elem(0);
+            for (int load = 0; load < Loads; load++, left -= lanes) {
+                b_value[load] = left > 0 ? *b : elem(0);
 #pragma unroll
                 for (int i = 0; i < rows; i++)
-                    a_value[step][i] = left > 0 && i < row_count ? a[i * a_row] : elem(0);
-                a += a_step;
-                b += b_step;
+                    a_value[load][i] = left > 0 && i < row_count ? a[i * a_row] : elem(0);
+                a += a_stride;
+                b += b_stride;
             }
 #pragma unroll
-            for (int step = 0; step < Steps; step++)
+            for (int load = 0; load < Loads; load++)
 #pragma unroll
                 for (int i = 0; i < rows; i++)
-                    sum[i] += decode(a_value[step][i]) * decode(b_value[step]);
+                    sum[i] += decode(a_value[load][i]) * decode(b_value[load]);
         }
     };
 

@@ -32,11 +32,11 @@
     (((elem_bytes) == 8 ? 768 : (sums) >= 32 ? 512 : 1024) / (threads))
 
 /* The functions without stages have these threads of a block, blocks of a multiprocessor, rows of D
- * of a thread, and steps of k whose loads are under way at once. */
+ * of a thread, and values of k whose loads are under way at once. */
 #define TGI_SMALL_DIRECT_THREADS 256
 #define TGI_SMALL_DIRECT_BLOCKS 4
 #define TGI_SMALL_DIRECT_ROWS 4
-#define TGI_SMALL_DIRECT_STEPS 4
+#define TGI_SMALL_DIRECT_LOADS 4
 
 /* The argument of the short function, whose D is sums alone. It is a fraction of tgi_gemm_args,
  * because a kernel that runs for a microsecond waits for each line of constant memory that it

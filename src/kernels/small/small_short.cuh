@@ -16,22 +16,22 @@ template <tg_type Type, int Along> struct tgi_short {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
 
-    /* Adds the products of the next Steps steps, `lanes` of k apart, of which those with `left` > 0
-     * exist. All their loads are under way at once. */
-    template <int Steps>
-    static __device__ __forceinline__ void add(const elem *&a, const elem *&b, int64_t a_step,
-                                               int64_t b_step, int left, int lanes, sum_type &sum)
+    /* Adds the products of the next Loads values of k, `lanes` apart, of which those with `left` >
+     * 0 exist. All their loads are under way at once. */
+    template <int Loads>
+    static __device__ __forceinline__ void add(const elem *&a, const elem *&b, int64_t a_stride,
+                                               int64_t b_stride, int left, int lanes, sum_type &sum)
     {
-        elem a_value[Steps], b_value[Steps];
+        elem a_value[Loads], b_value[Loads];
 #pragma unroll
-        for (int i = 0; i < Steps; i++) {
+        for (int i = 0; i < Loads; i++) {
             a_value[i] = left > i * lanes ? *a : elem(0);
             b_value[i] = left > i * lanes ? *b : elem(0);
-            a += a_step;
-            b += b_step;
+            a += a_stride;
+            b += b_stride;
         }
 #pragma unroll
-        for (int i = 0; i < Steps; i++)
+        for (int i = 0; i < Loads; i++)
             sum += tgi_direct<Type>::decode(a_value[i]) * tgi_direct<Type>::decode(b_value[i]);
     }
 
@@ -72,15 +72,15 @@ template <tg_type Type, int Along> struct tgi_short {
                         row * args.a_row + lane * args.a_k;
         const elem *b = static_cast<const elem *>(args.b) + blockIdx.z * args.b_batch +
                         col * args.b_col + lane * args.b_k;
-        const int64_t a_step = lanes * args.a_k, b_step = lanes * args.b_k;
+        const int64_t a_stride = lanes * args.a_k, b_stride = lanes * args.b_k;
         int left = is_inside ? args.k - lane : 0;
         sum_type sum = 0;
         tgi_wait_for_stream();
 #pragma unroll 1
-        for (; left > lanes; left -= TGI_SMALL_DIRECT_STEPS * lanes)
-            add<TGI_SMALL_DIRECT_STEPS>(a, b, a_step, b_step, left, lanes, sum);
+        for (; left > lanes; left -= TGI_SMALL_DIRECT_LOADS * lanes)
+            add<TGI_SMALL_DIRECT_LOADS>(a, b, a_stride, b_stride, left, lanes, sum);
         if (left > 0)
-            add<1>(a, b, a_step, b_step, left, lanes, sum);
+            add<1>(a, b, a_stride, b_stride, left, lanes, sum);
         if (lanes > 1)
             sum = add_lanes(lane, lanes, own_row * cols + own_col, shared, sum);
         if (lane > 0 || !is_inside)

@@ -36,17 +36,18 @@ struct tgi_small_wide {
     static constexpr int is_fma = Type == TG_TYPE_FP32, is_narrow_type = sizeof(elem) == 2;
     static constexpr int warp_cols = is_fma ? 1 : Cols / 32;
     static constexpr int sum_rows = is_fma ? Row_sums : 4, sum_cols = is_fma ? Col_sums : 4;
-    static constexpr int row_step = Rows / Row_sums, col_step = Cols / Col_sums;
-    static_assert(is_fma ? Threads == row_step * col_step : Threads / 32 == Rows / 16 * warp_cols,
+    static constexpr int rows_apart = Rows / Row_sums, cols_apart = Cols / Col_sums;
+    static_assert(is_fma ? Threads == rows_apart * cols_apart
+                         : Threads / 32 == Rows / 16 * warp_cols,
                   "a warp forms 16 x 32 on matrix instructions");
 
-    /* A thread's elements of each stage of A or B with Lines lines: every `step`-th line of one k,
-     * or k of one line. */
+    /* A thread's elements of each stage of A or B with Lines lines: every `stride`-th line of one
+     * k, or k of one line. */
     template <int Lines> struct share {
         static constexpr int count = Lines * Depth / Threads;
         const elem *from;
         int64_t move, next;
-        int place, shared_move, step, along_k, k, end;
+        int place, shared_move, stride, along_k, k, end;
         elem element[count];
 
         __device__ __forceinline__ share(const tgi_small_lines<elem> &lines)
@@ -55,11 +56,11 @@ struct tgi_small_wide {
             along_k = lines.along_k;
             k = along_k ? thread % Depth : thread / Lines;
             const int line = along_k ? thread / Depth : thread % Lines;
-            step = along_k ? Threads / Depth : Threads / Lines;
+            stride = along_k ? Threads / Depth : Threads / Lines;
             end = lines.line_count - line;
-            move = step * (along_k ? lines.line_stride : lines.k_stride);
+            move = stride * (along_k ? lines.line_stride : lines.k_stride);
             next = Depth * lines.k_stride;
-            shared_move = along_k ? step * pitch : step;
+            shared_move = along_k ? stride * pitch : stride;
             from = lines.data + line * lines.line_stride + k * lines.k_stride;
             place = line * pitch + k;
         }
@@ -73,7 +74,7 @@ struct tgi_small_wide {
             const elem *place_from = from;
 #pragma unroll
             for (int i = 0; i < count; i++) {
-                element[i] = i * step < limit ? *place_from : elem(0);
+                element[i] = i * stride < limit ? *place_from : elem(0);
                 place_from += move;
             }
             from += next;
@@ -131,22 +132,22 @@ struct tgi_small_wide {
         }
     }
 
-    /* Adds the same products by multiply-adds. A thread has rows row_step and columns col_step
+    /* Adds the same products by multiply-adds. A thread has rows rows_apart and columns cols_apart
      * apart. */
     static __device__ __forceinline__ void
     multiply_thread(const float *a, const float *b, int count, float (&sums)[Row_sums][Col_sums])
     {
-        a += tgi_thread() / col_step * pitch;
-        b += tgi_thread() % col_step * pitch;
+        a += tgi_thread() / cols_apart * pitch;
+        b += tgi_thread() % cols_apart * pitch;
 #pragma unroll 1
         for (int k = 0; k < count; k += 4) {
             float4 rows[Row_sums], cols[Col_sums];
 #pragma unroll
             for (int i = 0; i < Row_sums; i++)
-                rows[i] = *reinterpret_cast<const float4 *>(a + row_step * i * pitch + k);
+                rows[i] = *reinterpret_cast<const float4 *>(a + rows_apart * i * pitch + k);
 #pragma unroll
             for (int j = 0; j < Col_sums; j++)
-                cols[j] = *reinterpret_cast<const float4 *>(b + col_step * j * pitch + k);
+                cols[j] = *reinterpret_cast<const float4 *>(b + cols_apart * j * pitch + k);
 #pragma unroll
             for (int i = 0; i < Row_sums; i++)
 #pragma unroll
@@ -164,14 +165,15 @@ struct tgi_small_wide {
                                                      const sum (&sums)[sum_rows][sum_cols])
     {
         const int lane = tgi_thread() % 32, warp = tgi_thread() / 32;
-        sum *own = is_fma ? shared + tgi_thread() / col_step * sum_pitch + tgi_thread() % col_step
-                          : shared + (warp / warp_cols * 16 + lane / 4) * sum_pitch +
-                                warp % warp_cols * 32 + lane % 4 * 2;
+        sum *own = is_fma
+                       ? shared + tgi_thread() / cols_apart * sum_pitch + tgi_thread() % cols_apart
+                       : shared + (warp / warp_cols * 16 + lane / 4) * sum_pitch +
+                             warp % warp_cols * 32 + lane % 4 * 2;
 #pragma unroll
         for (int i = 0; i < sum_rows; i++)
 #pragma unroll
             for (int j = 0; j < sum_cols; j++)
-                own[is_fma ? row_step * i * sum_pitch + col_step * j
+                own[is_fma ? rows_apart * i * sum_pitch + cols_apart * j
                            : j / 2 * 8 * sum_pitch + 8 * i + j % 2] = sums[i][j];
     }
 
@@ -228,16 +230,16 @@ struct tgi_small_wide {
     template <typename T>
     static __device__ __forceinline__ void write(T *to, int64_t move, const sum *sums, int count)
     {
-        constexpr int step = Threads / Cols;
+        constexpr int stride = Threads / Cols;
 #pragma unroll 1
-        for (int row = 0; row < count; row += 4 * step) {
+        for (int row = 0; row < count; row += 4 * stride) {
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                if (row + i * step < count)
-                    write_sum(to, sums[i * step * sum_pitch]);
+                if (row + i * stride < count)
+                    write_sum(to, sums[i * stride * sum_pitch]);
                 to += move;
             }
-            sums += 4 * step * sum_pitch;
+            sums += 4 * stride * sum_pitch;
         }
     }
 
@@ -245,7 +247,7 @@ struct tgi_small_wide {
     static __device__ __forceinline__ void
     write_pairs(const tgi_gemm_args &args, const tgi_block_tile &tile, const float *sums)
     {
-        constexpr int across = Cols / 2, step = Threads / across;
+        constexpr int across = Cols / 2, stride = Threads / across;
         const tgi_problem &p = args.problem;
         const int col = tgi_thread() % across * 2, first = tgi_thread() / across;
         const int rows = tgi_clamp_count(p.m - tile.row, Rows);
@@ -255,12 +257,12 @@ struct tgi_small_wide {
                        tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
         sums += first * sum_pitch + col;
 #pragma unroll
-        for (int row = 0; row < Rows; row += step) {
+        for (int row = 0; row < Rows; row += stride) {
             if (row + first < rows) {
                 const float2 pair = *reinterpret_cast<const float2 *>(sums + row * sum_pitch);
                 *reinterpret_cast<uint32_t *>(to) = tgi_encode_pair(Type, pair.x, pair.y);
             }
-            to += step * p.d.row;
+            to += stride * p.d.row;
         }
     }
 
@@ -270,16 +272,16 @@ struct tgi_small_wide {
     static __device__ __forceinline__ void finish(const tgi_gemm_args &args,
                                                   const tgi_block_tile &tile, const sum *sums)
     {
-        constexpr int across = Cols / Width, step = Threads / across, at_once = 4;
+        constexpr int across = Cols / Width, stride = Threads / across, at_once = 4;
         const tgi_problem &p = args.problem;
         const int col = tgi_thread() % across * Width;
         const int rows = tgi_clamp_count(p.m - tile.row, Rows);
         if (col >= p.n - tile.col)
             return;
-        typedef tgi_row_epilogue<Type, Width, at_once, step> row_epilogue;
+        typedef tgi_row_epilogue<Type, Width, at_once, stride> row_epilogue;
         const row_epilogue epilogue(args, tile.batch, tile.row, tile.col + col);
 #pragma unroll 1
-        for (int row = tgi_thread() / across; row < rows; row += at_once * step) {
+        for (int row = tgi_thread() / across; row < rows; row += at_once * stride) {
             typename row_epilogue::piece c[at_once] = {};
             sum value[at_once][Width];
             epilogue.read_c(args, row, 0, rows - row, c);
@@ -287,7 +289,7 @@ struct tgi_small_wide {
             for (int i = 0; i < at_once; i++) {
                 const tgi_row_piece<sum, Width> piece =
                     *reinterpret_cast<const tgi_row_piece<sum, Width> *>(
-                        sums + (row + i * step) * sum_pitch + col);
+                        sums + (row + i * stride) * sum_pitch + col);
 #pragma unroll
                 for (int j = 0; j < Width; j++)
                     value[i][j] = piece.element[j];
@@ -300,18 +302,18 @@ struct tgi_small_wide {
     static __device__ __forceinline__ void
     finish_elements(const tgi_gemm_args &args, const tgi_block_tile &tile, const sum *sums)
     {
-        constexpr int step = Threads / Cols, at_once = 4;
+        constexpr int stride = Threads / Cols, at_once = 4;
         const int col = tgi_thread() % Cols;
         const int rows = tgi_clamp_count(args.problem.m - tile.row, Rows);
         if (col >= args.problem.n - tile.col)
             return;
 #pragma unroll 1
-        for (int row = tgi_thread() / Cols; row < rows; row += at_once * step) {
-            const tgi_column_places places = {row, step, rows};
+        for (int row = tgi_thread() / Cols; row < rows; row += at_once * stride) {
+            const tgi_column_places places = {row, stride, rows};
             sum value[at_once];
 #pragma unroll
             for (int i = 0; i < at_once; i++)
-                value[i] = sums[(row + i * step) * sum_pitch + col];
+                value[i] = sums[(row + i * stride) * sum_pitch + col];
             tgi_finish_elements(args, tile.batch, tile.row, tile.col + col, places, value);
         }
     }
@@ -320,7 +322,7 @@ struct tgi_small_wide {
     static __device__ __forceinline__ void store_sums(const tgi_gemm_args &args,
                                                       const tgi_block_tile &tile, const sum *shared)
     {
-        constexpr int step = Threads / Cols;
+        constexpr int stride = Threads / Cols;
         const tgi_problem &p = args.problem;
         const int col = tgi_thread() % Cols, first = tgi_thread() / Cols;
         const int rows = tgi_clamp_count(p.m - tile.row, Rows) - first;
@@ -335,9 +337,9 @@ struct tgi_small_wide {
         if (!is_whole || args.is_plain)
             write(is_whole ? static_cast<sum *>(args.d) + offset
                            : static_cast<sum *>(args.workspace) + place,
-                  step * (is_whole ? p.d.row : p.n), sums, rows);
+                  stride * (is_whole ? p.d.row : p.n), sums, rows);
         else
-            write(static_cast<uint16_t *>(args.d) + offset, step * p.d.row, sums, rows);
+            write(static_cast<uint16_t *>(args.d) + offset, stride * p.d.row, sums, rows);
     }
 
     static __device__ __forceinline__ void store(const tgi_gemm_args &args,

@@ -11,7 +11,7 @@
 
 #include "kernels/wgmma/feed_slices.cuh"
 
-/* A thread's part of 64 rows: [slice][16 steps of k][register of the instruction]. */
+/* A thread's part of 64 rows: [slice][16 values of k][register of the instruction]. */
 typedef uint32_t tgi_sliced_rows[3][2][4];
 
 /* Reads elements k and k + 1, for even k, of row `row` of a chunk of rows at `shared`, in lines of
@@ -61,7 +61,7 @@ static __device__ __forceinline__ void tgi_slice_rows(uint32_t shared, int row_c
     }
 }
 
-/* Returns the range of the warp's rows over a tile's steps of k, from the ranges of its lanes. The
+/* Returns the range of the warp's rows over a tile's k, from the ranges of its lanes. The
  * range of a split tile is also written for the kernel that adds its splits. */
 static __device__ __forceinline__ tgi_range tgi_reduce_range(const tgi_wgmma_args &args,
                                                              const tgi_cluster_tile &tile,
@@ -150,14 +150,14 @@ struct tgi_feed_registers : tgi_feed_slices<3> {
 
         __device__ __forceinline__ void
         multiply(const tgi_consumer<Shape> &at, uint32_t stage, int line, const a_rows &rows,
-                 float (&short_sums)[Shape::blocks][Shape::pass_cols / 2]) const
+                 float (&short_sums)[Shape::blocks][Shape::mma_cols / 2]) const
         {
             const uint64_t b = tgi_describe_64(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
             if (Shape::cols == 64 && at.args.b.line_count <= TGI_FEW_COLS) {
                 float few[TGI_FEW_COLS / 2];
                 form<Shape>(b, rows, few);
 #pragma unroll
-                for (int i = 0; i < Shape::pass_cols / 2; i++)
+                for (int i = 0; i < Shape::mma_cols / 2; i++)
                     short_sums[0][i] = i < TGI_FEW_COLS / 2 ? few[i % (TGI_FEW_COLS / 2)] : 0.0f;
             } else {
                 form<Shape>(b, rows, short_sums[0]);

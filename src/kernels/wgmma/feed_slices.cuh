@@ -30,11 +30,11 @@ static __device__ constexpr tgi_slice_pair tgi_find_pair(int product)
 template <class Shape, int First>
 static __device__ __forceinline__ void
 tgi_multiply_products(uint32_t stage, int group, int line,
-                      float (&sum)[Shape::blocks][Shape::pass_cols / 2])
+                      float (&sum)[Shape::blocks][Shape::mma_cols / 2])
 {
     constexpr int a_units = Shape::rows * TGI_CHUNK_BYTES / 16; /* units of a slice */
     constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16;
-    constexpr int block_units = 64 * TGI_CHUNK_BYTES / 16, step_units = 2; /* 32 bytes of k */
+    constexpr int block_units = 64 * TGI_CHUNK_BYTES / 16, mma_units = 2; /* 32 bytes of k */
     const uint64_t a = tgi_describe_64(stage + group * Shape::group_rows * TGI_CHUNK_BYTES);
     const uint64_t b = tgi_describe_64(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
     tgi_wgmma_fence();
@@ -45,8 +45,8 @@ tgi_multiply_products(uint32_t stage, int group, int line,
 #pragma unroll
             for (int block = 0; block < Shape::blocks; block++) {
                 const uint64_t a_lines =
-                    a + tgi_find_pair(i).a * a_units + block * block_units + j * step_units;
-                const uint64_t b_lines = b + tgi_find_pair(i).b * b_units + j * step_units;
+                    a + tgi_find_pair(i).a * a_units + block * block_units + j * mma_units;
+                const uint64_t b_lines = b + tgi_find_pair(i).b * b_units + j * mma_units;
                 if (i > First || j > 0)
                     tgi_multiply_lines<Shape, 1>(sum[block], a_lines, b_lines);
                 else
@@ -87,7 +87,7 @@ template <int Room> struct tgi_feed_slices : tgi_feed_tma {
 
         __device__ __forceinline__ void
         multiply(const tgi_consumer<Shape> &at, uint32_t stage, int line, const a_rows &,
-                 float (&short_sums)[Shape::blocks][Shape::pass_cols / 2]) const
+                 float (&short_sums)[Shape::blocks][Shape::mma_cols / 2]) const
         {
             const int first = at.args.first_product;
             if (Room == 3 && first == 3)

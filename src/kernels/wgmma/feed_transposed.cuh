@@ -8,11 +8,11 @@
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/wgmma/feed_tma.cuh"
 
-/* A thread's part of 64 rows: [8 steps of k][register of the instruction]. */
+/* A thread's part of 64 rows: [8 values of k][register of the instruction]. */
 typedef uint32_t tgi_transposed_rows[4][4];
 
 /* Reads the warpgroup's 64 rows of one step at `shared`. They lie in boxes of 32 rows, with a line
- * of 128 bytes for each k, under the 128-byte swizzle. A thread needs steps c and c + 4 of its
+ * of 128 bytes for each k, under the 128-byte swizzle. A thread needs k of c and c + 4 of its
  * rows. If c is odd it reads them in the other order, so that a warp's 32 words lie in different
  * banks. */
 static __device__ __forceinline__ void tgi_transpose_rows(uint32_t shared,

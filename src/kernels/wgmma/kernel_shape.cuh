@@ -71,7 +71,7 @@ struct tgi_wgmma_shape {
                   "a warpgroup that asks for more than there are waits for ever");
     /* The columns of one instruction. Promoted sums need more registers, for the sums of an
      * instruction. */
-    static constexpr int pass_cols = is_promoted && Cols > 192 ? 128 : Cols;
+    static constexpr int mma_cols = is_promoted && Cols > 192 ? 128 : Cols;
     static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;
     /* Elements of A in a step. Rows that are sliced in registers are FP32 in shared memory. */
     static constexpr int a_step_elems = Feed::has_a_in_registers ? TGI_CHUNK_ELEMS : step_elems;

@@ -63,27 +63,27 @@ template <class Shape> struct tgi_stage_release {
 template <class Shape, int IsSum, int Count = TGI_WGMMA_STEP_PRODUCTS>
 static __device__ __forceinline__ void
 tgi_multiply_stage(uint32_t stage, int group, int line, int first,
-                   float (&sum)[Shape::blocks][Shape::pass_cols / 2])
+                   float (&sum)[Shape::blocks][Shape::mma_cols / 2])
 {
-    constexpr int across_step = 32 * TGI_WGMMA_STEP_BYTES / Shape::elem_bytes; /* 32 bytes of k */
-    constexpr int a_step = Shape::across_a ? across_step : 32;
-    constexpr int b_step = Shape::across_b ? across_step : 32;
+    constexpr int across_stride = 32 * TGI_WGMMA_STEP_BYTES / Shape::elem_bytes; /* 32 bytes of k */
+    constexpr int a_stride = Shape::across_a ? across_stride : 32;
+    constexpr int b_stride = Shape::across_b ? across_stride : 32;
     const uint64_t a =
-        tgi_describe(stage + group * Shape::group_rows * TGI_WGMMA_STEP_BYTES + first * a_step,
+        tgi_describe(stage + group * Shape::group_rows * TGI_WGMMA_STEP_BYTES + first * a_stride,
                      Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
     const uint64_t b =
-        tgi_describe(stage + Shape::a_bytes + line * TGI_WGMMA_STEP_BYTES + first * b_step,
+        tgi_describe(stage + Shape::a_bytes + line * TGI_WGMMA_STEP_BYTES + first * b_stride,
                      Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
     tgi_wgmma_fence();
 #pragma unroll
     for (int j = 0; j < Count; j++)
 #pragma unroll
         for (int block = 0; block < Shape::blocks; block++) {
-            const uint64_t a_lines = a + (block * Shape::block_bytes + j * a_step) / 16;
+            const uint64_t a_lines = a + (block * Shape::block_bytes + j * a_stride) / 16;
             if (IsSum || j > 0)
-                tgi_multiply_lines<Shape, 1>(sum[block], a_lines, b + j * b_step / 16);
+                tgi_multiply_lines<Shape, 1>(sum[block], a_lines, b + j * b_stride / 16);
             else
-                tgi_multiply_lines<Shape, 0>(sum[block], a_lines, b + j * b_step / 16);
+                tgi_multiply_lines<Shape, 0>(sum[block], a_lines, b + j * b_stride / 16);
         }
     tgi_wgmma_commit();
 }
@@ -174,7 +174,7 @@ template <class Shape> struct tgi_plain_products {
 
     __device__ __forceinline__ void
     multiply(const tgi_consumer<Shape> &at, uint32_t stage, int line, const a_rows &,
-             float (&short_sums)[Shape::blocks][Shape::pass_cols / 2]) const
+             float (&short_sums)[Shape::blocks][Shape::mma_cols / 2]) const
     {
         tgi_multiply_stage<Shape, 0>(stage, at.group, line, 0, short_sums);
     }
@@ -207,9 +207,9 @@ tgi_promote_stages(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
     typename Products::a_rows rows;
     products.read_a(at, tile, stage.data, rows);
 #pragma unroll
-    for (int line = 0; line < Shape::cols; line += Shape::pass_cols) {
-        const int is_last = line + Shape::pass_cols >= Shape::cols;
-        float short_sums[Shape::blocks][Shape::pass_cols / 2];
+    for (int line = 0; line < Shape::cols; line += Shape::mma_cols) {
+        const int is_last = line + Shape::mma_cols >= Shape::cols;
+        float short_sums[Shape::blocks][Shape::mma_cols / 2];
         products.multiply(at, stage.data, line, rows, short_sums);
         if (has_next) {
             if (line == 0)
@@ -226,7 +226,7 @@ tgi_promote_stages(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
 #pragma unroll
         for (int block = 0; block < Shape::blocks; block++)
 #pragma unroll
-            for (int i = 0; i < Shape::pass_cols / 2; i++)
+            for (int i = 0; i < Shape::mma_cols / 2; i++)
                 sum[block][line / 2 + i] += short_sums[block][i];
     }
 }

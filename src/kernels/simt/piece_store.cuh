@@ -9,7 +9,7 @@
 #include "kernels/epilogue/row_epilogue.cuh"
 
 /* Stores that are called, not inlined, are one function for all kernels of a row, which halves the
- * PTX. On Hopper, where the passes of the store are unrolled, only the store through the epilogue
+ * PTX. On Hopper, where the pieces of the store are unrolled, only the store through the epilogue
  * is called. A call in the path of every product may give sums other registers, of which two meet
  * in one bank. Before Hopper, with cp.async, calls make the image larger, and two rows of four
  * columns at once spill registers. */
@@ -35,25 +35,25 @@ template <int Cols> static __device__ __forceinline__ int find_word(int row, int
     return row * Cols + (col / 4 ^ row / 4 % 8) * 4 + col % 4;
 }
 
-/* Stores the sums of a pass. RowRun rows of the pass are consecutive in D, and the next RowRun rows
- * lie RowStep rows further down. The first row_skip rows of the tile from the pass on (it may be
- * negative) and the first col_skip columns belong to another block. */
-template <int Rows, int Cols, int RowRun, int RowStep, int Teams, int Threads, int Vector>
+/* Stores the sums of a piece. RowRun rows of the piece are consecutive in D, and the next RowRun
+ * rows lie RunStride rows further down. The first row_skip rows of the tile from the piece on (it
+ * may be negative) and the first col_skip columns belong to another block. */
+template <int Rows, int Cols, int RowRun, int RunStride, int Teams, int Threads, int Vector>
 static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int64_t d_row,
                                                  int64_t row_count, int64_t col_count, int row_skip,
                                                  int col_skip)
 {
     /* A thread keeps its columns, so that only addresses advance from row to row. */
-    constexpr int lanes = Cols / Vector, step = Threads / lanes;
-    static_assert(Threads % lanes == 0 && Rows % step == 0, "equal rows");
+    constexpr int lanes = Cols / Vector, rows_apart = Threads / lanes;
+    static_assert(Threads % lanes == 0 && Rows % rows_apart == 0, "equal rows");
     const int col = threadIdx.x % lanes * Vector;
     const float *sums = static_cast<const float *>(__cvta_shared_to_generic(address));
     if (col < col_skip || col >= col_count)
         return;
     d += col;
-    constexpr int at_once = Rows / step % 4 == 0 ? 4 : 1;
+    constexpr int at_once = Rows / rows_apart % 4 == 0 ? 4 : 1;
 #pragma unroll 1
-    for (int first = threadIdx.x / lanes; first < Rows; first += at_once * step) {
+    for (int first = threadIdx.x / lanes; first < Rows; first += at_once * rows_apart) {
         float4 sum[at_once];
         /* All reads come before the first store, since the compiler must not move them across
          * it. */
@@ -62,7 +62,7 @@ static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int
 #pragma unroll
             for (int team = 0; team < Teams; team++) {
                 const float *word =
-                    sums + team * Rows * Cols + find_word<Cols>(first + i * step, col);
+                    sums + team * Rows * Cols + find_word<Cols>(first + i * rows_apart, col);
                 float4 more = {};
                 if (Vector == 4)
                     more = *reinterpret_cast<const float4 *>(word);
@@ -75,7 +75,7 @@ static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int
             }
 #pragma unroll
         for (int i = 0; i < at_once; i++) {
-            int row = first + i * step, place = row / RowRun * RowStep + row % RowRun;
+            int row = first + i * rows_apart, place = row / RowRun * RunStride + row % RowRun;
             if (place < row_skip || place >= row_count)
                 continue;
             if (Vector == 4)
@@ -86,26 +86,27 @@ static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int
     }
 }
 
-/* Stores the sums of a pass through the epilogue, Vector columns of a row at once. */
-template <int Rows, int Cols, int RowRun, int RowStep, int Teams, int Threads, int Vector>
+/* Stores the sums of a piece through the epilogue, Vector columns of a row at once. */
+template <int Rows, int Cols, int RowRun, int RunStride, int Teams, int Threads, int Vector>
 static __device__ TGI_STORE_TERMS void store_columns(uint32_t address, const tgi_gemm_args &args,
                                                      int64_t batch, int64_t row_0, int64_t col_0,
                                                      int row_skip, int col_skip)
 {
-    constexpr int lanes = Cols / Vector, step = Threads / lanes,
+    constexpr int lanes = Cols / Vector, rows_apart = Threads / lanes,
                   most = Vector == 4 ? TGI_TERMS_ROWS : 4;
-    constexpr int at_once = most * step <= RowRun ? most : RowRun / step;
-    static_assert(Rows % (at_once * step) == 0 && RowRun % (at_once * step) == 0, "equal rows");
+    constexpr int at_once = most * rows_apart <= RowRun ? most : RowRun / rows_apart;
+    static_assert(Rows % (at_once * rows_apart) == 0 && RowRun % (at_once * rows_apart) == 0,
+                  "equal rows");
     const int col = threadIdx.x % lanes * Vector, thread_row = threadIdx.x / lanes;
-    const int row_count = tgi_clamp_count(args.problem.m - row_0, RowStep * Rows);
+    const int row_count = tgi_clamp_count(args.problem.m - row_0, RunStride * Rows);
     const float *sums = static_cast<const float *>(__cvta_shared_to_generic(address));
     if (col < col_skip || col >= args.problem.n - col_0)
         return;
-    typedef tgi_row_epilogue<TG_TYPE_FP32, Vector, at_once, step> row_epilogue;
+    typedef tgi_row_epilogue<TG_TYPE_FP32, Vector, at_once, rows_apart> row_epilogue;
     const row_epilogue epilogue(args, batch, row_0, col_0 + col);
 #pragma unroll 1
-    for (int first = 0; first < Rows; first += at_once * step) {
-        const int place = first / RowRun * RowStep + first % RowRun + thread_row;
+    for (int first = 0; first < Rows; first += at_once * rows_apart) {
+        const int place = first / RowRun * RunStride + first % RowRun + thread_row;
         typename row_epilogue::piece c[at_once] = {};
         float sum[at_once][Vector];
         epilogue.read_c(args, place, row_skip - place, row_count - place, c);
@@ -116,7 +117,7 @@ static __device__ TGI_STORE_TERMS void store_columns(uint32_t address, const tgi
                 typedef tgi_row_piece<float, Vector> piece;
                 const piece more = *reinterpret_cast<const piece *>(
                     sums + team * Rows * Cols +
-                    find_word<Cols>(first + thread_row + i * step, col));
+                    find_word<Cols>(first + thread_row + i * rows_apart, col));
 #pragma unroll
                 for (int j = 0; j < Vector; j++)
                     sum[i][j] = team ? sum[i][j] + more.element[j] : more.element[j];
@@ -125,19 +126,19 @@ static __device__ TGI_STORE_TERMS void store_columns(uint32_t address, const tgi
     }
 }
 
-/* Stores the sums of a pass through the epilogue, to a D that may have gaps between columns. The
- * first row of the pass and column 0 of the tile are row_0 and col_0 of D. */
-template <int Rows, int Cols, int RowRun, int RowStep, int Teams, int Threads>
+/* Stores the sums of a piece through the epilogue, to a D that may have gaps between columns. The
+ * first row of the piece and column 0 of the tile are row_0 and col_0 of D. */
+template <int Rows, int Cols, int RowRun, int RunStride, int Teams, int Threads>
 static __device__ __forceinline__ void store_terms(uint32_t address, const tgi_gemm_args &args,
                                                    int64_t batch, int64_t row_0, int64_t col_0,
                                                    int row_skip, int col_skip)
 {
     if (tgi_row_epilogue<TG_TYPE_FP32, 4, 1, 1>::has_pieces(args))
-        store_columns<Rows, Cols, RowRun, RowStep, Teams, Threads, 4>(address, args, batch, row_0,
-                                                                      col_0, row_skip, col_skip);
+        store_columns<Rows, Cols, RowRun, RunStride, Teams, Threads, 4>(address, args, batch, row_0,
+                                                                        col_0, row_skip, col_skip);
     else
-        store_columns<Rows, Cols, RowRun, RowStep, Teams, Threads, 1>(address, args, batch, row_0,
-                                                                      col_0, row_skip, col_skip);
+        store_columns<Rows, Cols, RowRun, RunStride, Teams, Threads, 1>(address, args, batch, row_0,
+                                                                        col_0, row_skip, col_skip);
 }
 
 #endif
