@@ -161,15 +161,15 @@ tg_status tgi_dist_move(const tg_dist_grid *grid, tg_type type, int is_sum,
 void tgi_dist_count_move(const tgi_dist_side *from, const tgi_dist_side *to, int64_t element_bytes,
                          int copies, int rank, tg_dist_counts *counts);
 
-/* Layers of a grid multiply a portion of the steps of k each, and their sums are added. Rank r is
+/* Layers of a grid multiply a portion of k each, and their sums are added. Rank r is
  * in layer r / (row_count col_count), and there in row r / col_count mod row_count. */
 typedef struct tgi_dist_layers {
     int count; /* 1: the grid multiplies as it is */
     int row_count, col_count;
-    int64_t step_count; /* of a layer; the last one has the rest */
+    int64_t k_count; /* of a layer; the last one has the rest */
 } tgi_dist_layers;
 
-enum { TGI_DIST_BLOCK_MIN = 128 }; /* steps of k; shorter slabs cost more than a conversion */
+enum { TGI_DIST_BLOCK_MIN = 128 }; /* values of k; shorter slabs cost more than a conversion */
 
 /* What the checks of a product find: the sizes, and A and B as SUMMA takes them. */
 typedef struct tgi_dist_form {
@@ -198,14 +198,14 @@ void tgi_dist_count_slabs(const tgi_dist_axis *lines, int line_portion, const tg
 void tgi_dist_choose_layers(const tg_dist_grid *grid, const tg_dist_problem *problem,
                             tgi_dist_form *form);
 
-/* op(A) or op(B) as a product takes it: lines along k, whose steps are dealt to the ranks that
+/* op(A) or op(B) as a product takes it: lines along k, whose elements are dealt to the ranks that
  * share the lines. SUMMA has two slabs under way: one is multiplied while the next one comes. */
 typedef struct tgi_dist_supply {
     const char *data; /* my portion */
     tg_type type;
     int64_t line_count;            /* rows of op(A), columns of op(B) that I have */
     int64_t line_stride, k_stride; /* elements */
-    int is_along_k;                /* lines are contiguous; else steps of k are */
+    int is_along_k;                /* lines are contiguous; else lines across k are */
     tgi_dist_axis k_axis;
     int portion;   /* my place among the ranks that share my lines */
     MPI_Comm comm; /* these ranks; the members from here on are those of SUMMA */
@@ -258,11 +258,11 @@ tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d);
 /* Sets the number of pieces with which this rank's product is predicted to end first. */
 tg_status tgi_dist_choose_pieces(tgi_dist_product *work);
 
-/* Allocates what a supply needs for slabs of `width` steps of k. */
+/* Allocates what a supply needs for slabs of `width` values of k. */
 tg_status tgi_dist_open_supply(tgi_dist_supply *supply, int64_t width);
 void tgi_dist_close_supply(tgi_dist_supply *supply);
 
-/* Starts to send or to receive slab `number`, steps k .. k + width - 1, which one rank has. */
+/* Starts to send or to receive slab `number`, k .. k + width - 1, which one rank has. */
 tg_status tgi_dist_start_slab(tgi_dist_supply *supply, int64_t number, int64_t k, int64_t width,
                               tg_dist_counts *counts);
 

@@ -1,6 +1,6 @@
 #include "dist.h"
 
-enum { BLOCK_MADE = 256 }; /* steps of k of a layout that a conversion makes */
+enum { BLOCK_MADE = 256 }; /* values of k of a layout that a conversion makes */
 
 /* Returns INVALID_ARGUMENT if the sizes of A, B and D do not make a product. */
 static tg_status check_sizes(const tg_dist_problem *problem, tgi_dist_form *form)
@@ -116,9 +116,9 @@ void tgi_dist_count_slabs(const tgi_dist_axis *lines, int line_portion, const tg
                           int k_portion, tg_type type, tg_dist_counts *counts)
 {
     const int64_t line_bytes = tgi_dist_count_local(lines, line_portion) * tg_get_type_bytes(type);
-    const int64_t steps = tgi_dist_count_local(k_axis, k_portion);
-    counts->bytes_sent += line_bytes * steps * (k_axis->portion_count - 1);
-    counts->bytes_received += line_bytes * (k_axis->count - steps);
+    const int64_t k_count = tgi_dist_count_local(k_axis, k_portion);
+    counts->bytes_sent += line_bytes * k_count * (k_axis->portion_count - 1);
+    counts->bytes_received += line_bytes * (k_axis->count - k_count);
 }
 
 void tgi_dist_count_flat(const tg_dist_grid *grid, const tg_dist_problem *problem,

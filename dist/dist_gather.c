@@ -12,12 +12,12 @@ enum { PIECES_MAX = 4, PIECE_LINES = 256 };
 /* op(A) or op(B) as it is gathered. */
 typedef struct gathered {
     const tgi_dist_supply *supply;
-    int is_gathered; /* 0: its steps of k are all here */
+    int is_gathered; /* 0: all of its k is here */
     int64_t piece_count;
-    int64_t place;             /* bytes from the beginning of each rank's buffer */
-    int64_t pitch;             /* bytes from line to line, or from step to step */
-    int first_rank, rank_step; /* the ranks that share my lines */
-    tg_matrix view;            /* m x k or k x n */
+    int64_t place;               /* bytes from the beginning of each rank's buffer */
+    int64_t pitch;               /* bytes from line to line, or from k to k */
+    int first_rank, rank_stride; /* the ranks that share my lines */
+    tg_matrix view;              /* m x k or k x n */
 } gathered;
 
 /* Returns the line before which the first `count` pieces end. */
@@ -58,7 +58,7 @@ static gathered describe_gathered(const tgi_dist_product *work, const tgi_dist_s
                      .piece_count = work->piece_count,
                      .place = place,
                      .first_rank = is_a ? grid->my_row * grid->col_count : grid->my_col,
-                     .rank_step = is_a ? 1 : grid->col_count};
+                     .rank_stride = is_a ? 1 : grid->col_count};
     made.pitch = tgi_dist_round_up((supply->is_along_k ? k : supply->line_count) * element_bytes);
     int64_t line_stride = supply->line_stride, k_stride = supply->k_stride;
     if (made.is_gathered) {
@@ -72,7 +72,7 @@ static gathered describe_gathered(const tgi_dist_product *work, const tgi_dist_s
     return made;
 }
 
-/* Returns lines of a block of my steps of k, from step `k` on, which is my step `local`. */
+/* Returns lines of a block of my portion of k, from `k` on, which is my number `local`. */
 static tgi_dist_piece cut_block(const gathered *operand, int64_t line, int64_t line_count,
                                 int64_t k, int64_t local)
 {
@@ -95,7 +95,7 @@ static tgi_dist_piece cut_block(const gathered *operand, int64_t line, int64_t l
     return piece;
 }
 
-/* Puts lines of my steps of k on their way to a rank, which may be this one: they then go in the
+/* Puts lines of my portion of k on their way to a rank, which may be this one: they then go in the
  * default stream. */
 static void send_lines(tgi_dist_product *work, const gathered *operand, int rank, int64_t line,
                        int64_t line_count)
@@ -115,19 +115,19 @@ static void send_lines(tgi_dist_product *work, const gathered *operand, int rank
     }
 }
 
-/* Puts piece `number` of my steps of k on its way to the other ranks that share my lines. */
+/* Puts piece `number` of my portion of k on its way to the other ranks that share my lines. */
 static void send_piece(tgi_dist_product *work, const gathered *operand, int64_t number)
 {
     const tgi_dist_supply *supply = operand->supply;
     const int64_t line = find_piece_end(operand, number);
     const int64_t line_count = find_piece_end(operand, number + 1) - line;
-    const int64_t steps = tgi_dist_count_local(&supply->k_axis, supply->portion);
+    const int64_t k_count = tgi_dist_count_local(&supply->k_axis, supply->portion);
     for (int i = 1; i < supply->k_axis.portion_count; i++) {
         const int portion = (supply->portion + i) % supply->k_axis.portion_count;
-        const int rank = operand->first_rank + portion * operand->rank_step;
+        const int rank = operand->first_rank + portion * operand->rank_stride;
         send_lines(work, operand, rank, line, line_count);
         tgi_dist_post(work->grid->wire, rank);
-        work->counts.bytes_sent += line_count * steps * tg_get_type_bytes(supply->type);
+        work->counts.bytes_sent += line_count * k_count * tg_get_type_bytes(supply->type);
     }
 }
 
@@ -137,13 +137,13 @@ static void await_piece(tgi_dist_product *work, const gathered *operand, int64_t
     const tgi_dist_supply *supply = operand->supply;
     const int64_t line_count =
         find_piece_end(operand, number + 1) - find_piece_end(operand, number);
-    const int64_t steps = tgi_dist_count_local(&supply->k_axis, supply->portion);
+    const int64_t k_count = tgi_dist_count_local(&supply->k_axis, supply->portion);
     for (int portion = 0; portion < supply->k_axis.portion_count; portion++)
         if (portion != supply->portion)
-            tgi_dist_await(work->grid->wire, operand->first_rank + portion * operand->rank_step,
+            tgi_dist_await(work->grid->wire, operand->first_rank + portion * operand->rank_stride,
                            NULL);
     work->counts.bytes_received +=
-        line_count * (supply->k_axis.count - steps) * tg_get_type_bytes(supply->type);
+        line_count * (supply->k_axis.count - k_count) * tg_get_type_bytes(supply->type);
 }
 
 /* A region of D: rows and columns from the first ones to the last, which are not included. */
@@ -206,9 +206,9 @@ static tg_problem describe_whole(const tgi_dist_product *work, const gathered *a
 static int64_t count_bytes(const gathered *operand, int64_t count)
 {
     const tgi_dist_axis *k = &operand->supply->k_axis;
-    const int64_t steps = k->count - tgi_dist_count_local(k, operand->supply->portion);
+    const int64_t k_count = k->count - tgi_dist_count_local(k, operand->supply->portion);
     return operand->is_gathered
-               ? find_piece_end(operand, count) * steps * tg_get_type_bytes(operand->supply->type)
+               ? find_piece_end(operand, count) * k_count * tg_get_type_bytes(operand->supply->type)
                : 0;
 }
 
@@ -267,7 +267,7 @@ tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d)
             if (operands[i]->is_gathered)
                 send_piece(work, operands[i], number);
         for (int i = 0; i < 2; i++)
-            if (operands[i]->is_gathered && number == 0) /* all lines of my own steps at once */
+            if (operands[i]->is_gathered && number == 0) /* all lines of my own portion at once */
                 send_lines(work, operands[i], grid->rank, 0, operands[i]->supply->line_count);
         for (int i = 0; i < 2; i++)
             if (operands[i]->is_gathered)

@@ -1,5 +1,5 @@
 /* Products in layers (2.5D, Solomonik and Demmel 2011): each layer of ranks multiplies a portion of
- * the steps of k by SUMMA on a smaller grid, so that slabs go to fewer ranks, and what the layers
+ * portions of k by SUMMA on a smaller grid, so that slabs go to fewer ranks, and what the layers
  * have formed is added. A and B are first copied to the layers. */
 #include <stdlib.h>
 
@@ -22,17 +22,17 @@ static layer_sides describe_layers(const tg_dist_grid *grid, const tgi_dist_form
     const int rank_count = grid->row_count * grid->col_count, in_layer = rows * cols;
     const tgi_dist_axis m = {form->m, divide_up(form->m, rows), rows, 0, 0};
     const tgi_dist_axis n = {form->n, divide_up(form->n, cols), cols, 0, 0};
-    const tgi_dist_axis a_k = {form->k, layers->step_count / cols, layers->count * cols, 0, 0};
-    const tgi_dist_axis b_k = {form->k, layers->step_count / rows, layers->count * rows, 0, 0};
+    const tgi_dist_axis a_k = {form->k, layers->k_count / cols, layers->count * cols, 0, 0};
+    const tgi_dist_axis b_k = {form->k, layers->k_count / rows, layers->count * rows, 0, 0};
     const tgi_dist_place row = {cols, rows, rank_count, 0}, col = {1, cols, rank_count, 0};
-    const tgi_dist_place a_step = {1, cols, in_layer, cols};
-    const tgi_dist_place b_step = {cols, layers->count * rows, rank_count, 0};
-    const int my_row = grid->rank / cols % rows, my_step = grid->rank / cols;
+    const tgi_dist_place a_k_portion = {1, cols, in_layer, cols};
+    const tgi_dist_place b_k_portion = {cols, layers->count * rows, rank_count, 0};
+    const int my_row = grid->rank / cols % rows, my_k = grid->rank / cols;
     const int64_t row_count = tgi_dist_count_local(&m, my_row);
-    const int64_t step_count = tgi_dist_count_local(&b_k, my_step);
+    const int64_t local_count = tgi_dist_count_local(&b_k, my_k);
     return (layer_sides){
-        .a = {m, a_k, row, a_step, 1, row_count > 0 ? row_count : 1},
-        .b = {b_k, n, b_step, col, 1, step_count > 0 ? step_count : 1},
+        .a = {m, a_k, row, a_k_portion, 1, row_count > 0 ? row_count : 1},
+        .b = {b_k, n, b_k_portion, col, 1, local_count > 0 ? local_count : 1},
         .sums = {m, n, row, col, 1, row_count > 0 ? row_count : 1},
     };
 }
@@ -62,10 +62,10 @@ static void count_all(const tg_dist_grid *grid, const tg_dist_problem *problem,
     const tgi_dist_side d = tgi_dist_describe_side(problem->d, grid, 0);
     const int rows = layers->row_count, cols = layers->col_count;
     const int row = rank / cols % rows, col = rank % cols, layer = rank / (rows * cols);
-    const int64_t rest = form->k - layer * layers->step_count;
-    const int64_t steps = rest < layers->step_count ? rest : layers->step_count;
-    const tgi_dist_axis a_k = {steps, layers->step_count / cols, cols, 0, 0};
-    const tgi_dist_axis b_k = {steps, layers->step_count / rows, rows, 0, 0};
+    const int64_t rest = form->k - layer * layers->k_count;
+    const int64_t k_count = rest < layers->k_count ? rest : layers->k_count;
+    const tgi_dist_axis a_k = {k_count, layers->k_count / cols, cols, 0, 0};
+    const tgi_dist_axis b_k = {k_count, layers->k_count / rows, rows, 0, 0};
     tgi_dist_count_move(&a_from, &a, tg_get_type_bytes(problem->a->type), 1, rank, counts);
     tgi_dist_count_move(&b_from, &b, tg_get_type_bytes(problem->b->type), 1, rank, counts);
     tgi_dist_count_slabs(&sides.a.rows, row, &a_k, col, problem->a->type, counts);
@@ -86,7 +86,7 @@ static double find_need(const tg_dist_grid *grid, const tg_dist_problem *problem
 {
     const double m = (double)divide_up(form->m, layers->row_count);
     const double n = (double)divide_up(form->n, layers->col_count);
-    const double k = (double)layers->step_count;
+    const double k = (double)layers->k_count;
     const double a = m * k / layers->col_count * (double)tg_get_type_bytes(problem->a->type);
     const double b = n * k / layers->row_count * (double)tg_get_type_bytes(problem->b->type);
     const double sum_bytes = (double)tg_get_type_bytes(find_sum_type(problem));
@@ -103,18 +103,18 @@ static double find_need(const tg_dist_grid *grid, const tg_dist_problem *problem
     return 2 * (a + b) + sums;
 }
 
-/* Sets the steps of a layer: a multiple of rows and columns. Returns 0 if a layer has none, or if a
+/* Sets the k of a layer: a multiple of rows and columns. Returns 0 if a layer has none, or if a
  * slab would be short. */
-static int cut_steps(tgi_dist_layers *layers, int64_t k)
+static int cut_k(tgi_dist_layers *layers, int64_t k)
 {
     const int64_t rows = layers->row_count, cols = layers->col_count;
     int64_t multiple = rows;
     while (multiple % cols)
         multiple += rows;
-    layers->step_count = divide_up(divide_up(k, layers->count), multiple) * multiple;
-    return layers->step_count * (layers->count - 1) < k &&
-           (rows == 1 || layers->step_count / rows >= TGI_DIST_BLOCK_MIN) &&
-           (cols == 1 || layers->step_count / cols >= TGI_DIST_BLOCK_MIN);
+    layers->k_count = divide_up(divide_up(k, layers->count), multiple) * multiple;
+    return layers->k_count * (layers->count - 1) < k &&
+           (rows == 1 || layers->k_count / rows >= TGI_DIST_BLOCK_MIN) &&
+           (cols == 1 || layers->k_count / cols >= TGI_DIST_BLOCK_MIN);
 }
 
 void tgi_dist_choose_layers(const tg_dist_grid *grid, const tg_dist_problem *problem,
@@ -131,7 +131,7 @@ void tgi_dist_choose_layers(const tg_dist_grid *grid, const tg_dist_problem *pro
         for (int rows = 1; rows <= in_layer && rank_count % in_layer == 0; rows++) {
             tgi_dist_layers layers = {rank_count / in_layer, rows, in_layer / rows, 0};
             tg_dist_counts all = {.bytes_sent = 0};
-            if (in_layer % rows || !cut_steps(&layers, form->k) ||
+            if (in_layer % rows || !cut_k(&layers, form->k) ||
                 find_need(grid, problem, form, &layers) > (double)problem->layer_memory_bytes)
                 continue;
             for (int rank = 0; rank < rank_count; rank++)
@@ -171,7 +171,7 @@ static tg_status allocate_buffers(const tgi_dist_product *work, const layer_side
     return TG_STATUS_OK;
 }
 
-/* Multiplies the steps of my layer on its own grid. */
+/* Multiplies the k of my layer on its own grid. */
 static tg_status multiply_layer(tgi_dist_product *work, const layer_buffers *buffers)
 {
     const tg_dist_problem *problem = work->problem;
@@ -179,15 +179,15 @@ static tg_status multiply_layer(tgi_dist_product *work, const layer_buffers *buf
     const tgi_dist_layers *layers = &form->layers;
     const int rows = layers->row_count, cols = layers->col_count;
     const int layer = work->grid->rank / (rows * cols);
-    const int64_t rest = form->k - layer * layers->step_count;
-    const int64_t steps = rest < layers->step_count ? rest : layers->step_count;
+    const int64_t rest = form->k - layer * layers->k_count;
+    const int64_t k_count = rest < layers->k_count ? rest : layers->k_count;
     const int64_t row_block = divide_up(form->m, rows), col_block = divide_up(form->n, cols);
     tg_dist_layout a, b, d;
     tg_dist_problem portion;
     tg_dist_counts counts = {.struct_bytes = sizeof counts};
-    tg_dist_init_layout(&a, sizeof a, problem->a->type, form->m, steps, row_block,
-                        layers->step_count / cols);
-    tg_dist_init_layout(&b, sizeof b, problem->b->type, steps, form->n, layers->step_count / rows,
+    tg_dist_init_layout(&a, sizeof a, problem->a->type, form->m, k_count, row_block,
+                        layers->k_count / cols);
+    tg_dist_init_layout(&b, sizeof b, problem->b->type, k_count, form->n, layers->k_count / rows,
                         col_block);
     tg_dist_init_layout(&d, sizeof d, find_sum_type(problem), form->m, form->n, row_block,
                         col_block);

@@ -71,12 +71,12 @@ static void aim(const tgi_tensor_work *work, const scatter_places *places, int64
     matrix->col_stride = 1;
 }
 
-/* Forms a chunk of the rows of rank `of`, to which step 1 and later ones add what the ranks before
- * have formed. The last step is that of this rank's own rows; others go to the next rank. */
-static tg_status run_chunk(tgi_tensor_work *work, const scatter_places *places, int step, int chunk)
+/* Forms a chunk of the rows of rank `of`, to which hop 1 and later ones add what the ranks before
+ * have formed. The last hop is that of this rank's own rows; others go to the next rank. */
+static tg_status run_chunk(tgi_tensor_work *work, const scatter_places *places, int hop, int chunk)
 {
     const int count = work->rank_count, me = work->grid->rank, next = (me + 1) % count;
-    const int of = (me + 2 * count - 1 - step) % count;
+    const int of = (me + 2 * count - 1 - hop) % count;
     const int64_t row = find_chunk(work->shapes[of].rows, chunk);
     const int64_t row_count = find_chunk(work->shapes[of].rows, chunk + 1) - row;
     const int64_t first = work->shapes[of].first + row, bytes = row_count * places->line_bytes;
@@ -85,7 +85,7 @@ static tg_status run_chunk(tgi_tensor_work *work, const scatter_places *places, 
     if (of != me)
         aim(work, places, places->leaving, first, &portion.d);
     portion.c = portion.d;
-    if (step > 0) {
+    if (hop > 0) {
         tgi_dist_await(work->grid->wire, (me + count - 1) % count, work->stream);
         aim(work, places, places->arrived, first, &portion.c);
         portion.beta = 1;
@@ -152,7 +152,7 @@ static tg_status plan_chunks(const tgi_tensor_work *work)
     return status;
 }
 
-/* Adds two runs of numbers of D's type: they are C and the bias of a product without steps of k. */
+/* Adds two runs of numbers of D's type: they are C and the bias of a product without any k. */
 static tg_status add(const tgi_tensor_work *work, const void *x, const void *y, void *sum)
 {
     const tg_problem *of = &work->problem;
@@ -276,9 +276,9 @@ static tg_status run_scatter(tgi_tensor_work *work)
         status = form_whole(work, &places, is_reached);
     if (!status && is_whole)
         status = add_formed(work, &places, is_reached);
-    for (int step = 0; step < work->rank_count && !is_whole; step++)
+    for (int hop = 0; hop < work->rank_count && !is_whole; hop++)
         for (int chunk = 0; chunk < CHUNK_COUNT && !status; chunk++)
-            status = run_chunk(work, &places, step, chunk);
+            status = run_chunk(work, &places, hop, chunk);
     return tgi_dist_leave_wire(work->grid, status, work->stream, 0);
 }
 

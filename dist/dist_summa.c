@@ -3,11 +3,11 @@
 #include "dist.h"
 
 enum {
-    STEP_MAX = 512,   /* steps of k of a slab */
+    SLAB_K_MAX = 512, /* values of k of a slab */
     STRIPE_COLS = 512 /* columns of D between two looks at MPI */
 };
 
-/* Returns the end of the slab that starts at step k. All steps of a slab have one owner of op(A)
+/* Returns the end of the slab that starts at k. All of a slab has one owner of op(A)
  * in each row of the grid and one of op(B) in each column. */
 static int64_t find_slab_end(const tgi_dist_product *work, int64_t k)
 {
@@ -18,7 +18,7 @@ static int64_t find_slab_end(const tgi_dist_product *work, int64_t k)
         if (axes[i]->portion_count > 1 && rest < width)
             width = rest;
     }
-    return k + (width < STEP_MAX ? width : STEP_MAX);
+    return k + (width < SLAB_K_MAX ? width : SLAB_K_MAX);
 }
 
 /* Multiplies one slab: D = alpha A B + beta C, by stripes, between which MPI goes on. */
@@ -107,9 +107,9 @@ static tg_status multiply_slabs(tgi_dist_product *work, const void *c, void *d, 
 static tg_status prepare_slabs(tgi_dist_product *work)
 {
     const int64_t count = work->rows * work->cols;
-    tg_status status = tgi_dist_open_supply(&work->a, STEP_MAX);
+    tg_status status = tgi_dist_open_supply(&work->a, SLAB_K_MAX);
     if (!status)
-        status = tgi_dist_open_supply(&work->b, STEP_MAX);
+        status = tgi_dist_open_supply(&work->b, SLAB_K_MAX);
     if (status || tg_get_type_bytes(work->problem->d->type) >= 4)
         return status;
     work->sums = malloc((size_t)count * sizeof(float) + 1);

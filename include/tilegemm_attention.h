@@ -53,7 +53,7 @@ typedef enum tg_causal {
  * 2^61 bytes, and batch_count * head_count * m is at most 2^61. A problem beyond these limits
  * is refused with SIZE_OVERFLOW.
  *
- * The score of query i and key j, in the order of its steps, is
+ * The score of query i and key j, in the order of its operations, is
  *     s = scale * (q_i k_j);  s = soft_cap * tanh(s / soft_cap);  s = s + bias - slope * |p - j|
  * where p = i, or i + keys - queries with TG_CAUSAL_BOTTOM_RIGHT. A key that the mask, the window
  * or a length hides has weight zero and never affects D, whatever it holds. A key whose score is

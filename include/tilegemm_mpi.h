@@ -153,10 +153,10 @@ TG_API tg_status tg_dist_all_gather_multiply(const tg_dist_grid *grid, tg_contex
                                              const tg_problem *problem, void *stream,
                                              tg_dist_counts *counts);
 
-/* Sets D to this rank's rows of the sum over all ranks of alpha op(A) op(B). A and B are the rank's
- * own, usually for its steps of k of a larger product. The sum is formed in the order of the ranks,
- * and the rank that keeps the rows comes last; each addition rounds to D's type once. D has
- * contiguous rows and a type of 16 bits or more. beta is 0, and there is no bias and no
+/* Sets D to this rank's rows of the sum over all ranks of alpha op(A) op(B). A and B are the
+ * rank's own, usually for its values of k of a larger product. The sum is formed in the order of
+ * the ranks, and the rank that keeps the rows comes last; each addition rounds to D's type once. D
+ * has contiguous rows and a type of 16 bits or more. beta is 0, and there is no bias and no
  * activation. */
 TG_API tg_status tg_dist_multiply_reduce_scatter(const tg_dist_grid *grid, tg_context *context,
                                                  const tg_problem *problem, void *stream,

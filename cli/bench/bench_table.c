@@ -180,7 +180,7 @@ static const char *format_bytes(double bytes, char text[32])
     return text;
 }
 
-/* Prints the tables of the tutorials: times of the first steps, then coalesced against tiled. */
+/* Prints the tables of the tutorials: times of the first rungs, then coalesced against tiled. */
 static void print_tiling(const bench_result *results, int result_count)
 {
     bench_tiling tiling;
@@ -191,7 +191,7 @@ static void print_tiling(const bench_result *results, int result_count)
             continue;
         if (row_count++ == 0)
             printf(
-                "\nStep by step: one loop on the CPU, naive, coalesced, tiled, our fastest kernel, "
+                "\nRung by rung: one loop on the CPU, naive, coalesced, tiled, our fastest kernel, "
                 "the best peer\n  %-20s  %10s  %10s  %10s  %10s  %10s  %10s\n",
                 "M x N x K", "CPU", "naive", "coalesced", "tiled", "ours", "peer");
         printf("  %-20s", result->shape->text);

@@ -2,7 +2,7 @@
  * Matrices in files: NumPy .npy and .npz, MatrixMarket .mtx. A .npy file of the type asked for is
  * mapped, not copied; a .mtx file is parsed into memory.
  *
- * Opening has two steps, because the other operand decides the element type of a text file:
+ * Opening takes two calls, because the other operand decides the element type of a text file:
  * cli_open_array reads the header, cli_load_matrix gives the elements in a type.
  *
  * Other programs must not shorten a mapped input while the command runs: the operating system then

@@ -144,7 +144,7 @@ static int set_named_type(tgpy_array *array)
 static int refuse_address(const tgpy_array *array)
 {
     return tgpy_raise(TGPY_ARGUMENT_ERROR,
-                      "%s begins or steps between two elements' addresses; pass a copy",
+                      "%s begins or advances between two elements' addresses; pass a copy",
                       array->name);
 }
 

@@ -35,7 +35,7 @@ typedef struct comparison {
     check_result *result;
     int64_t batch;
     rounding accumulator, output;
-    long double gamma;         /* s u / (1 - s u) for s steps */
+    long double gamma;         /* s u / (1 - s u) for s roundings */
     long double product_error; /* relative to |A||B| */
     long double k;
     int may_flush; /* subnormal inputs and sums may be zero */
@@ -103,7 +103,7 @@ static comparison start_comparison(const tg_problem *problem, check_result *resu
     comparison run = {.problem = problem, .result = result};
     run.accumulator = get_rounding(problem->a.type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32);
     run.output = get_rounding(problem->d.type);
-    long double share = check_get_step_count(problem, get_k(problem)) * run.accumulator.unit;
+    long double share = check_get_rounding_count(problem, get_k(problem)) * run.accumulator.unit;
     run.gamma = share < 1 ? share / (1 - share) : HUGE_VALL;
     run.product_error = check_get_product_error(problem);
     run.k = (long double)get_k(problem);
@@ -174,7 +174,7 @@ static long double bound_activated(const comparison *run, const check_expected *
 {
     const rounding *sums = &run->accumulator;
     long double size = expected->scale * run->k;
-    /* Each product and each step of the epilogue may underflow once. */
+    /* Each product and each operation of the epilogue may underflow once. */
     long double error = run->gamma * expected->magnitude + 2 * (size + 3) * sums->underflow;
     error += run->product_error * expected->scale * expected->product_size;
     if (run->problem->precision == TG_PRECISION_FP16X3)

@@ -16,7 +16,7 @@
 /* A matrix is filled in blocks of this many elements, several at once. */
 #define FILL_ELEMS ((int64_t)1 << 20)
 
-#define RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
+#define RANDOM_STRIDE UINT64_C(0x9e3779b97f4a7c15)
 
 /* The elements that a view touches lie at offsets low .. low + count - 1 from its data. */
 typedef struct view_extent {
@@ -27,7 +27,7 @@ uint64_t check_next_random(uint64_t *state)
 {
     /* The generator is splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number
      * generators", 2014. */
-    uint64_t z = (*state += RANDOM_STEP);
+    uint64_t z = (*state += RANDOM_STRIDE);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
@@ -133,15 +133,16 @@ typedef struct fill_run {
 } fill_run;
 
 /* The numbers depend neither on blocks nor on the thread count, because the generator's state is a
- * count of steps. */
+ * multiple of a stride. */
 static void fill_block(void *state, int64_t index, int thread)
 {
     const fill_run *run = state;
     const int64_t first = index * FILL_ELEMS, rest = run->count - first;
     (void)thread;
     for (int64_t i = first; i < first + (rest < FILL_ELEMS ? rest : FILL_ELEMS); i++) {
-        uint64_t step = run->seed + (uint64_t)i * RANDOM_STEP;
-        check_set_element(run->type, run->data, i, run->is_nan ? NAN : check_next_uniform(&step));
+        uint64_t local_state = run->seed + (uint64_t)i * RANDOM_STRIDE;
+        check_set_element(run->type, run->data, i,
+                          run->is_nan ? NAN : check_next_uniform(&local_state));
     }
 }
 

@@ -114,7 +114,7 @@ static void set_rounding(freivalds_run *run)
 {
     int is_fp64 = run->problem->a.type == TG_TYPE_FP64;
     double unit = is_fp64 ? UNIT_FP64 : 0x1p-24;
-    double share = check_get_step_count(run->problem, run->k) * unit;
+    double share = check_get_rounding_count(run->problem, run->k) * unit;
     run->gamma = share < 1 ? share / (1 - share) : INFINITY;
     run->limit = is_fp64 ? DBL_MAX / 4 : FLT_MAX / 4;
     run->unit_d = run->problem->d.type == TG_TYPE_FP64   ? UNIT_FP64
@@ -130,17 +130,17 @@ static double bound_underflow(const freivalds_run *run, const row_sums *sums)
 {
     const tg_problem *problem = run->problem;
     int is_fp64 = problem->a.type == TG_TYPE_FP64;
-    double step_count = sums->factor * (double)run->k + 3;
-    double eta = step_count * (is_fp64 ? DBL_TRUE_MIN : 0x1p-149);
+    double rounding_count = sums->factor * (double)run->k + 3;
+    double eta = rounding_count * (is_fp64 ? DBL_TRUE_MIN : 0x1p-149);
     if (problem->d.type == TG_TYPE_FP16)
         eta += 0x1p-25;
     if (problem->d.type == TG_TYPE_BF16)
         eta += 0x1p-134;
     if (problem->precision == TG_PRECISION_FP16X3)
-        eta += step_count * 0x1p-37 * sums->a_max * run->b_max;
+        eta += rounding_count * 0x1p-37 * sums->a_max * run->b_max;
     if (check_may_flush(problem))
-        eta += (step_count * (sums->a_max + run->b_max + 1) + 1) * BF16_FLUSH;
-    eta += check_bound_alignment(problem, run->gamma, step_count, sums->a_max, run->b_max);
+        eta += (rounding_count * (sums->a_max + run->b_max + 1) + 1) * BF16_FLUSH;
+    eta += check_bound_alignment(problem, run->gamma, rounding_count, sums->a_max, run->b_max);
     return eta;
 }
 

@@ -43,7 +43,7 @@ double check_get_product_error(const tg_problem *problem)
     return check_is_fp8(problem->a.type) && problem->precision == TG_PRECISION_DEFAULT ? 0x1p-5 : 0;
 }
 
-double check_get_step_count(const tg_problem *problem, int64_t k)
+double check_get_rounding_count(const tg_problem *problem, int64_t k)
 {
     int has_scale = problem->a_scale || problem->b_scale || problem->d_scale;
     return (double)k + (has_scale ? 6 : 3);
@@ -55,12 +55,12 @@ int check_may_flush(const tg_problem *problem)
            (problem->a.type == TG_TYPE_BF16 && problem->precision == TG_PRECISION_DEFAULT);
 }
 
-double check_bound_alignment(const tg_problem *problem, double gamma, double steps, double max_a,
+double check_bound_alignment(const tg_problem *problem, double gamma, double products, double max_a,
                              double max_b)
 {
     const double least = 0x1p-14; /* normal FP16 */
     int is_aligned = problem->a.type == TG_TYPE_FP16 && problem->precision == TG_PRECISION_DEFAULT;
-    return is_aligned ? gamma * steps * least * (max_a + max_b + least) : 0;
+    return is_aligned ? gamma * products * least * (max_a + max_b + least) : 0;
 }
 
 int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col)

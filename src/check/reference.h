@@ -35,15 +35,15 @@ double check_get_scale(tg_scale scale, const float *data, int64_t index);
 /* Returns the relative error of products over |A||B|, in addition to the rounding of sums. */
 double check_get_product_error(const tg_problem *problem);
 
-/* Returns the number of roundings of one element: steps of k and of the epilogue. */
-double check_get_step_count(const tg_problem *problem, int64_t k);
+/* Returns the number of roundings of one element: over k and in the epilogue. */
+double check_get_rounding_count(const tg_problem *problem, int64_t k);
 
 /* Returns 1 if instructions may take subnormal inputs and sums as zero. */
 int check_may_flush(const tg_problem *problem);
 
-/* Returns the largest loss of `steps` products by FP16 instructions, which align subnormal inputs
- * as 2^-14. For other types it is 0, even if gamma is infinite. */
-double check_bound_alignment(const tg_problem *problem, double gamma, double steps, double max_a,
+/* Returns the largest loss of `products` products by FP16 instructions, which align subnormal
+ * inputs as 2^-14. For other types it is 0, even if gamma is infinite. */
+double check_bound_alignment(const tg_problem *problem, double gamma, double products, double max_a,
                              double max_b);
 
 /* Returns the offset in elements of (row, col) of batch entry `batch`. */

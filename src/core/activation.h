@@ -268,7 +268,7 @@ TGI_INLINE double tgi_gelu_tanh_fp64(double x)
 TGI_INLINE double tgi_gelu_erf_fp64(double x)
 {
     double t = tgi_clamp_magnitude_fp64(x, TGI_GELU_ERF_END_FP64);
-    /* erfc magnifies the rounding error of t / sqrt 2 by t^2. One step of Taylor's series corrects
+    /* erfc magnifies the rounding error of t / sqrt 2 by t^2. One term of Taylor's series corrects
      * it, with erfc'(y) = -2 / sqrt(pi) exp(-y^2). */
     double y = t * 0x1.6a09e667f3bcdp-1;
     double y_tail = tgi_product_tail_fp64(t, 0x1.6a09e667f3bcdp-1, y) - t * 0x1.bdd3413b26456p-55;

@@ -135,7 +135,7 @@ TGI_INLINE float tgi_fp32_from_e5m2(uint8_t fp8)
 }
 
 /* Converts to either FP8 type. The arguments are constants: bits of the fraction, exponent bias,
- * and the code of the largest finite number. The steps are those of tgi_fp16_from_fp32. */
+ * and the code of the largest finite number. The operations are those of tgi_fp16_from_fp32. */
 TGI_INLINE uint8_t tgi_fp8_from_fp32(float value, uint32_t fraction_bits, uint32_t bias,
                                      uint32_t largest)
 {

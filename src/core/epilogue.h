@@ -1,9 +1,9 @@
 /*
- * Declares the epilogue, the steps from a sum of products to D, in one source for CPU, GPU and
- * simulator. It compiles as C11, C++17 and CUDA. Every executor keeps the order of these steps: the
- * rows of src/cpu/finish_body.h, the elements of kernels/epilogue/element_epilogue.cuh, the rows of
- * a thread's columns of row_epilogue.cuh, the register fragments of fragment_epilogue.cuh and
- * warpgroup_epilogue.cuh.
+ * Declares the epilogue, the operations from a sum of products to D, in one source for CPU, GPU and
+ * simulator. It compiles as C11, C++17 and CUDA. Every executor keeps the order of these
+ * operations: the rows of src/cpu/finish_body.h, the elements of
+ * kernels/epilogue/element_epilogue.cuh, the rows of a thread's columns of row_epilogue.cuh, the
+ * register fragments of fragment_epilogue.cuh and warpgroup_epilogue.cuh.
  *
  *     if (A or B has a scale)                    1 stands for a scale that is not there
  *         alpha = alpha * (scale_a * scale_b)    tgi_scale_alpha_fp32
@@ -21,7 +21,7 @@
 #include "core/activation.h"
 #include "core/epilogue_args.h"
 
-/* TGI_COMBINE makes the steps up to the bias, on numbers or on vectors, whose operations are
+/* TGI_COMBINE makes the operations up to the bias, on numbers or on vectors, whose operations are
  * `multiply` and `fma`. c is evaluated only if uses_c is not 0. */
 #define TGI_COMBINE(t, multiply, fma, alpha, sum, uses_c, beta, c)                                 \
     do {                                                                                           \

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define STEPS_MAX (2 * TGI_OVERLAP_DIMS_MAX)
+#define PROGRESSIONS_MAX (2 * TGI_OVERLAP_DIMS_MAX)
 #define SUMS_TRIED 2048 /* sums of the larger strides after which the search ends */
 
 static int64_t find_gcd(int64_t x, int64_t y)
@@ -21,27 +21,28 @@ static int64_t find_gcd(int64_t x, int64_t y)
 }
 
 /* Inserts an entry into the list, which is sorted by stride. Returns the new count. */
-static int insert_steps(tgi_steps *steps, int step_count, tgi_steps added)
+static int insert_progression(tgi_progression *progressions, int progression_count,
+                              tgi_progression added)
 {
-    int at = step_count;
-    for (; at > 0 && steps[at - 1].stride > added.stride; at--)
-        steps[at] = steps[at - 1];
-    steps[at] = added;
-    return step_count + 1;
+    int at = progression_count;
+    for (; at > 0 && progressions[at - 1].stride > added.stride; at--)
+        progressions[at] = progressions[at - 1];
+    progressions[at] = added;
+    return progression_count + 1;
 }
 
 /* Merges entries whose sums are all multiples of the smaller stride, without a gap. Returns the new
  * count. */
-static int join_steps(tgi_steps *steps, int step_count)
+static int join_progressions(tgi_progression *progressions, int progression_count)
 {
     int used = 0;
-    for (int i = 0; i < step_count; i++) {
-        tgi_steps *last = used > 0 ? &steps[used - 1] : NULL;
-        if (last && steps[i].stride % last->stride == 0 &&
-            steps[i].stride / last->stride <= last->count)
-            last->count += steps[i].stride / last->stride * (steps[i].count - 1);
+    for (int i = 0; i < progression_count; i++) {
+        tgi_progression *last = used > 0 ? &progressions[used - 1] : NULL;
+        if (last && progressions[i].stride % last->stride == 0 &&
+            progressions[i].stride / last->stride <= last->count)
+            last->count += progressions[i].stride / last->stride * (progressions[i].count - 1);
         else
-            steps[used++] = steps[i];
+            progressions[used++] = progressions[i];
     }
     return used;
 }
@@ -49,7 +50,8 @@ static int join_steps(tgi_steps *steps, int step_count)
 tgi_span tgi_overlap_measure(int dim_count, const int64_t *counts, const int64_t *strides,
                              int64_t element_bytes)
 {
-    tgi_steps all[1 + TGI_OVERLAP_DIMS_MAX] = {{1, element_bytes}}; /* bytes of an element first */
+    tgi_progression all[1 + TGI_OVERLAP_DIMS_MAX] = {
+        {1, element_bytes}}; /* bytes of an element first */
     tgi_span span = {.high = element_bytes};
     int count = 1;
     for (int i = 0; i < dim_count; i++) {
@@ -60,13 +62,13 @@ tgi_span tgi_overlap_measure(int dim_count, const int64_t *counts, const int64_t
             span.low += reach;
         else
             span.high += reach;
-        count = insert_steps(all, count, (tgi_steps){llabs(stride), counts[i]});
+        count = insert_progression(all, count, (tgi_progression){llabs(stride), counts[i]});
     }
-    count = join_steps(all, count);
+    count = join_progressions(all, count);
     span.run_bytes = all[0].count;
-    span.step_count = count - 1;
+    span.progression_count = count - 1;
     for (int i = 1; i < count; i++)
-        span.steps[i - 1] = all[i];
+        span.progressions[i - 1] = all[i];
     return span;
 }
 
@@ -102,9 +104,9 @@ static int has_multiple(int64_t factor, int64_t modulus, int64_t low, int64_t hi
 }
 
 typedef struct search {
-    tgi_steps steps[STEPS_MAX];   /* sorted by stride */
-    int64_t reach[STEPS_MAX + 1]; /* reach[i] is the largest sum of the first i entries */
-    int64_t gcd[STEPS_MAX + 1];   /* gcd[i] divides all of their sums */
+    tgi_progression progressions[PROGRESSIONS_MAX]; /* sorted by stride */
+    int64_t reach[PROGRESSIONS_MAX + 1]; /* reach[i] is the largest sum of the first i entries */
+    int64_t gcd[PROGRESSIONS_MAX + 1];   /* gcd[i] divides all of their sums */
     int sums_left;
 } search;
 
@@ -113,7 +115,7 @@ typedef struct search {
 static int has_no_gap(const search *s, int count, int64_t gcd, int64_t window_places)
 {
     for (int i = 0; i < count; i++) {
-        if (s->steps[i].stride > s->reach[i] + window_places * gcd)
+        if (s->progressions[i].stride > s->reach[i] + window_places * gcd)
             return 0;
     }
     return 1;
@@ -123,13 +125,13 @@ static int has_no_gap(const search *s, int count, int64_t gcd, int64_t window_pl
  * sum. */
 static int has_sum_of_two(const search *s, int64_t low, int64_t high)
 {
-    const int64_t small = s->steps[0].stride, large = s->steps[1].stride;
+    const int64_t small = s->progressions[0].stride, large = s->progressions[1].stride;
     const int64_t beyond =
         low - s->reach[1]; /* bytes that places of the smaller stride do not reach */
     const int64_t first = beyond > 0 ? beyond / large + (beyond % large != 0) : 0;
     int64_t last = high / large;
-    if (last > s->steps[1].count - 1)
-        last = s->steps[1].count - 1;
+    if (last > s->progressions[1].count - 1)
+        last = s->progressions[1].count - 1;
     if (first > last)
         return 0;
     /* Above a place of the larger stride, a multiple of the smaller one must end the window or lie
@@ -155,7 +157,7 @@ static int has_sum(search *s, int count, int64_t low, int64_t high)
         return 1;
     if (count == 2)
         return has_sum_of_two(s, low, high);
-    const tgi_steps *largest = &s->steps[count - 1];
+    const tgi_progression *largest = &s->progressions[count - 1];
     const int64_t beyond = low - s->reach[count - 1];
     int64_t place = beyond > 0 ? beyond / largest->stride + (beyond % largest->stride != 0) : 0;
     for (; place < largest->count && place * largest->stride <= high; place++) {
@@ -170,14 +172,14 @@ int tgi_overlap_may_meet(int64_t distance, const tgi_span *x, const tgi_span *y)
 {
     search s = {.sums_left = SUMS_TRIED};
     int count = 0;
-    for (int i = 0; i < x->step_count; i++)
-        count = insert_steps(s.steps, count, x->steps[i]);
-    for (int i = 0; i < y->step_count; i++)
-        count = insert_steps(s.steps, count, y->steps[i]);
-    count = join_steps(s.steps, count);
+    for (int i = 0; i < x->progression_count; i++)
+        count = insert_progression(s.progressions, count, x->progressions[i]);
+    for (int i = 0; i < y->progression_count; i++)
+        count = insert_progression(s.progressions, count, y->progressions[i]);
+    count = join_progressions(s.progressions, count);
     for (int i = 0; i < count; i++) {
-        s.reach[i + 1] = s.reach[i] + s.steps[i].stride * (s.steps[i].count - 1);
-        s.gcd[i + 1] = find_gcd(s.gcd[i], s.steps[i].stride);
+        s.reach[i + 1] = s.reach[i] + s.progressions[i].stride * (s.progressions[i].count - 1);
+        s.gcd[i + 1] = find_gcd(s.gcd[i], s.progressions[i].stride);
     }
     const int64_t y_reach = y->high - y->low - y->run_bytes;
     return has_sum(&s, count, distance + y_reach - (x->run_bytes - 1),

@@ -7,18 +7,18 @@
 
 enum { TGI_OVERLAP_DIMS_MAX = 4 };
 
-/* Steps are the places 0, stride, 2 stride, ... (count - 1) stride, in bytes. */
-typedef struct tgi_steps {
+/* A progression is the places 0, stride, 2 stride, ... (count - 1) stride, in bytes. */
+typedef struct tgi_progression {
     int64_t stride, count;
-} tgi_steps;
+} tgi_progression;
 
 /* A span has the bytes of an operand: runs of run_bytes contiguous bytes. One run begins `low`
  * bytes from the data pointer. The others lie further on by all sums of one place of each entry of
- * `steps`. The last run ends before `high`. */
+ * `progressions`. The last run ends before `high`. */
 typedef struct tgi_span {
     int64_t low, high, run_bytes;
-    int step_count;
-    tgi_steps steps[TGI_OVERLAP_DIMS_MAX]; /* strides grow and are longer than a run */
+    int progression_count;
+    tgi_progression progressions[TGI_OVERLAP_DIMS_MAX]; /* strides grow and are longer than a run */
 } tgi_span;
 
 /* A gap has the distances from x's data pointer to y's at which the address ranges of x and y

@@ -44,7 +44,7 @@ int tgi_refusal_check_epilogue(tgi_refusal *refusal, const tgi_epilogue *epilogu
     for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
         const tgi_operand_row *row = tgi_operands_get(id);
         if ((used >> id & 1u) && !(row->executors & (unsigned)executor))
-            return tgi_refuse(refusal, TG_REFUSAL_EPILOGUE, "its epilogue has no step for %s",
+            return tgi_refuse(refusal, TG_REFUSAL_EPILOGUE, "its epilogue has no operation for %s",
                               row->title);
     }
     return 1;

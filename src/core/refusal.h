@@ -15,8 +15,8 @@ typedef struct tgi_refusal {
 int tgi_refuse(tgi_refusal *refusal, tg_refusal kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Returns 1 if the executor has the steps of all operands that the epilogue uses; otherwise refuses
- * the problem and returns 0. */
+/* Returns 1 if the executor has the operations of all operands that the epilogue uses; otherwise
+ * refuses the problem and returns 0. */
 int tgi_refusal_check_epilogue(tgi_refusal *refusal, const tgi_epilogue *epilogue,
                                tgi_executor executor);
 

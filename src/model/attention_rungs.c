@@ -80,7 +80,7 @@ static int is_plain(const tg_attention *a)
 
 static tg_status check_sizes(const tgi_attention_rung *rung, const tg_attention *a)
 {
-    const int step = rung->family == TGI_ATTENTION_mma ? 16 : 8;
+    const int multiple = rung->family == TGI_ATTENTION_mma ? 16 : 8;
     const double rows = (double)a->batch_count * (double)a->head_count * (double)a->m;
     const double keys = (double)a->batch_count * (double)a->kv_head_count * (double)a->n;
     const double longest = rows > keys ? rows : keys;
@@ -90,10 +90,10 @@ static tg_status check_sizes(const tgi_attention_rung *rung, const tg_attention 
                                "more for each",
                                (ll)a->batch_count, (ll)a->m, (ll)a->n);
     }
-    if (a->head_size % step || a->head_size > rung->head_size) {
+    if (a->head_size % multiple || a->head_size > rung->head_size) {
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                                "head_size = %lld: %s takes multiples of %d up to %d",
-                               (ll)a->head_size, rung->name, step, rung->head_size);
+                               (ll)a->head_size, rung->name, multiple, rung->head_size);
     }
     if (longest * (double)a->head_size > ELEMS_MAX ||
         (rung->family == TGI_ATTENTION_naive && rows * (double)a->n > ELEMS_MAX)) {

@@ -181,8 +181,8 @@ static int count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel)
 
 /* Returns the blocks of a multiprocessor that stay at the same k, so that one block's reads serve
  * the others. Blocks of rungs 7 and 9 wait for each load, and a block that is ahead waits longer.
- * These blocks therefore keep step. */
-static int count_in_step(const tgi_kernel *kernel, int resident_count)
+ * These blocks therefore keep pace. */
+static int count_in_pace(const tgi_kernel *kernel, int resident_count)
 {
     return kernel->family == TGI_FAMILY_cuda_register_column ||
                    kernel->family == TGI_FAMILY_cuda_vector
@@ -221,9 +221,9 @@ double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *ke
     const double along_y_bytes = is_on_side ? b_bytes : a_bytes;
     const int resident_count = count_resident(gpu, kernel);
     const double resident = (double)gpu->sm_count * resident_count;
-    const double in_step = (double)gpu->sm_count * count_in_step(kernel, resident_count);
+    const double in_pace = (double)gpu->sm_count * count_in_pace(kernel, resident_count);
     const double l2_bytes = (double)gpu->l2_bytes;
-    int64_t bands = (int64_t)(in_step / grid_x);
+    int64_t bands = (int64_t)(in_pace / grid_x);
     if (bands < 1)
         bands = 1;
     const double sweeps = (double)tgi_divide_up((int64_t)grid_y, bands);

@@ -155,7 +155,7 @@ static shared_step find_shared_step(const tgi_kernel *kernel, const rung_covers 
         return (shared_step){0, 0, 0, 0, 0, 0};
     if (!is_by_units(kernel))
         return add_accesses(kernel);
-    /* A float4 holds 4 steps of A or 4 columns of B. */
+    /* A float4 holds 4 values of k of A or 4 columns of B. */
     const int64_t loads = warps * (depth / 4 * rows + depth * (cols / 4));
     const int64_t turns = warps * (int64_t)tgi_model_ladder_step(kernel).turn_count;
     if (kernel->family == TGI_FAMILY_cuda_warp_mma)

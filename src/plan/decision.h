@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* The decision of CPU family packed. D is split into row_portions x col_portions x k_splits tasks,
- * which work on cache blocks of mc rows, nc columns and kc steps of k. */
+ * which work on cache blocks of mc rows, nc columns and kc values of k. */
 typedef struct tgi_packed_decision {
     int64_t mc, nc, kc;
     int64_t micropanel_cols; /* columns of a micropanel of B, at most a tile's */
@@ -26,7 +26,7 @@ typedef struct tgi_strip_decision {
 } tgi_strip_decision;
 
 /* The decision of CUDA families small, dmma, simt and mma. Every tile of D has split_count splits
- * of split_elems steps of k. One split means that k is not split. */
+ * of split_elems values of k. One split means that k is not split. */
 typedef struct tgi_tile_decision {
     int64_t split_elems, split_count;
     int64_t whole_rows; /* family mma: k of the tiles of these first rows of D is not split */
@@ -45,7 +45,8 @@ typedef struct tgi_batch_decision {
 } tgi_batch_decision;
 
 /* The decision of CUDA families rank and dot. block_count blocks share out tiles of tile_cols
- * columns in units of unit_elems steps of k. No tile is split over more than split_count blocks. */
+ * columns in units of unit_elems values of k. No tile is split over more than split_count blocks.
+ * */
 typedef struct tgi_skinny_decision {
     int64_t tile_cols, unit_elems;
     int64_t split_count, block_count;
@@ -53,7 +54,7 @@ typedef struct tgi_skinny_decision {
 } tgi_skinny_decision;
 
 /* The decision of CUDA families on wgmma. The first whole_tiles tiles of D are not split. Each of
- * the others has split_count splits of split_elems steps of k, whose sums lie in the
+ * the others has split_count splits of split_elems values of k, whose sums lie in the
  * workspace. The blocks of a cluster hold cluster_rows tiles, one below the other, and
  * cluster_splits splits of each, which they add among themselves. In families mma_bf16x and
  * mma_fp16x, teams of threads of a block have these splits. */

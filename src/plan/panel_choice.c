@@ -187,12 +187,12 @@ static int try_counts(search *of, const tgi_panel_cut *entry, int is_b_held, int
 /* Moves from the best panels to neighbours with one panel more or fewer while that is faster. */
 static void search_near(search *of, const tgi_panel_cut *cut, int is_b_held)
 {
-    static const int steps[][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}, {1, -1}, {-1, 1}};
-    for (int i = 0; i < (int)(sizeof steps / sizeof steps[0]);) {
+    static const int moves[][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}, {1, -1}, {-1, 1}};
+    for (int i = 0; i < (int)(sizeof moves / sizeof moves[0]);) {
         const tg_panels *panels = of->panels;
         const int64_t rows = panels->row_panel_count, cols = panels->col_panel_count;
-        const int64_t held = (is_b_held ? cols : rows) + steps[i][0];
-        const int64_t streamed = (is_b_held ? rows : cols) + steps[i][1];
+        const int64_t held = (is_b_held ? cols : rows) + moves[i][0];
+        const int64_t streamed = (is_b_held ? rows : cols) + moves[i][1];
         const int is_better =
             held > 0 && streamed > 0 && try_counts(of, cut, is_b_held, held, streamed);
         i = is_better ? 0 : i + 1;

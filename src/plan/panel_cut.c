@@ -87,11 +87,11 @@ static tgi_panel_place find_in_pair(int64_t count, int64_t lag, int64_t index)
     return mixed % 2 ? (tgi_panel_place){mixed / 2, 1} : (tgi_panel_place){lag + mixed / 2, 0};
 }
 
-/* Finds product `index` of a pass of `streamed` panels over `count` held ones. The last two
+/* Finds product `index` of a walk of `streamed` panels over `count` held ones. The last two
  * streamed panels pass together, so that held panels are finished and replaced one at a time while
  * there is work. The first two also pass together, so that each arriving held panel allows two
  * products. */
-static tgi_panel_place find_in_pass(int64_t count, int64_t streamed, int64_t index)
+static tgi_panel_place find_in_walk(int64_t count, int64_t streamed, int64_t index)
 {
     if (streamed > 1 && index < 2 * count)
         return find_in_pair(count, 0, index);
@@ -132,11 +132,11 @@ tgi_panel_place tgi_panels_find_place(const tg_panels *panels, int64_t index)
     if (streamed > 2 && panels->stream_count >= streamed && panels->held_count >= held)
         return find_in_square(panels, held, streamed, index);
     const int64_t most = panels->held_count < held ? panels->held_count : held;
-    const int64_t pass = index / (most * streamed), of_pass = index % (most * streamed);
-    const panel_range stay = get_range(held, most, pass);
-    tgi_panel_place place = find_in_pass(stay.count, streamed, of_pass);
+    const int64_t walk = index / (most * streamed), of_walk = index % (most * streamed);
+    const panel_range stay = get_range(held, most, walk);
+    tgi_panel_place place = find_in_walk(stay.count, streamed, of_walk);
     place.held += stay.first;
-    if (panels->held_count > 1 && pass % 2)
+    if (panels->held_count > 1 && walk % 2)
         place.streamed = streamed - 1 - place.streamed;
     return place;
 }

@@ -121,7 +121,8 @@ static int cut_entry(tgi_panel_cut *cut, const tg_panel_limits *limits)
     cut->held =
         tgi_panels_even_out(cut->held_length, get_panel_length(cut, limits->buffer_count, held));
     const int64_t panel_count = tgi_divide_up(cut->held_length, cut->held);
-    /* At least one panel and at most all are held, and each pass has the same number. */
+    /* At least one panel and at most all are held, and each walk of the stream has the same
+     * number. */
     cut->held_count = tgi_divide_up(panel_count, tgi_divide_up(panel_count, held / cut->held));
     streamed = fit(cut, limits, cut->held, 0);
     if (limits->buffer_count > 1) {
@@ -140,23 +141,23 @@ static int cut_entry(tgi_panel_cut *cut, const tg_panel_limits *limits)
 }
 
 /* Returns the bytes of A and B that an entry reads. A single streamed panel stays. If several
- * panels are held, the stream reverses after each pass, and its last two panels stay. Of three
- * streamed panels only one stays at the end where the stream began. */
+ * panels are held, the stream reverses after each walk past them, and its last two panels stay. Of
+ * three streamed panels only one stays at the end where the stream began. */
 static double count_reads(const tgi_panel_cut *cut)
 {
-    const int64_t passes = cut->streamed < cut->stream_length
-                               ? tgi_divide_up(cut->held_length, cut->held * cut->held_count)
-                               : 1;
+    const int64_t walks = cut->streamed < cut->stream_length
+                              ? tgi_divide_up(cut->held_length, cut->held * cut->held_count)
+                              : 1;
     const int64_t count = tgi_divide_up(cut->stream_length, cut->streamed);
     const int64_t last = cut->stream_length - (count - 1) * cut->streamed;
     /* With three panels the slot that was filled first holds the panel that is needed next. */
     const int64_t at_start = count == 2   ? cut->stream_length
                              : count == 3 ? cut->streamed
                                           : 2 * cut->streamed;
-    double lines = (double)passes * (double)cut->stream_length;
+    double lines = (double)walks * (double)cut->stream_length;
     if (cut->held_count > 1)
-        lines -= (double)(passes / 2) * (double)(cut->streamed + last) +
-                 (double)((passes - 1) / 2) * (double)at_start;
+        lines -= (double)(walks / 2) * (double)(cut->streamed + last) +
+                 (double)((walks - 1) / 2) * (double)at_start;
     return (double)cut->held_length * cut->held_bytes + lines * cut->stream_bytes;
 }
 

@@ -6,7 +6,7 @@
  * bank_conflicts counts accesses as the source writes them. The counts that begin with counter_ are
  * those of a GPU's counters. nvcc merges four reads of neighbouring words that start at a multiple
  * of 16 bytes into one access, unless they fill an array of the thread's own (rung 8: the words of
- * four steps would take too many registers). Asynchronous copies are neither reads nor writes
+ * four values of k would take too many registers). Asynchronous copies are neither reads nor writes
  * there.
  */
 #include "sim/requests.h"
@@ -219,14 +219,14 @@ static void count_shared(sim_run *run, const request *one, access_kind kind, tgi
         add_counted(counts, turns, weight, kind == ACCESS_SHARED_READ);
 }
 
-/* Returns 1 if `next` reads the words `step` words behind those of `one`, lane by lane. */
-static int follows(const request *one, const request *next, int step)
+/* Returns 1 if `next` reads the words `distance` words behind those of `one`, lane by lane. */
+static int follows(const request *one, const request *next, int distance)
 {
     if (next->is_merged || next->mask != one->mask)
         return 0;
     for (int lane = 0; lane < TGI_WARP_THREADS; lane++) {
         if ((one->mask >> lane & 1) &&
-            next->addresses[lane] != one->addresses[lane] + 4 * (uintptr_t)step)
+            next->addresses[lane] != one->addresses[lane] + 4 * (uintptr_t)distance)
             return 0;
     }
     return 1;

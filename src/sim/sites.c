@@ -6,8 +6,8 @@
 
 /* The places are relative to themselves, so that loading the library needs no relocation. The first
  * entry of each object has no return address and the place of the list of its files, which are such
- * places too. Other entries have the number of the file, times FILE_STEP, and the line. */
-enum { FILE_STEP = 65536 };
+ * places too. Other entries have the number of the file, times FILE_STRIDE, and the line. */
+enum { FILE_STRIDE = 65536 };
 typedef struct site_entry {
     int32_t return_address, place;
 } site_entry;
@@ -146,7 +146,7 @@ int tgi_sim_find_site(const void *return_address)
 
 int tgi_sim_get_line(int site)
 {
-    return __start_tgi_sim_sites[site].place % FILE_STEP;
+    return __start_tgi_sim_sites[site].place % FILE_STRIDE;
 }
 
 const char *tgi_sim_get_file(int site)
@@ -155,7 +155,7 @@ const char *tgi_sim_get_file(int site)
     while (objects[object] > site)
         object--;
     const int32_t *files = resolve(&__start_tgi_sim_sites[objects[object]].place);
-    return resolve(&files[__start_tgi_sim_sites[site].place / FILE_STEP]);
+    return resolve(&files[__start_tgi_sim_sites[site].place / FILE_STRIDE]);
 }
 
 tgi_sim_range tgi_sim_get_shared(void)

@@ -39,8 +39,8 @@ static int find_copy_bytes(const tgi_problem *p, int is_b, int is_along_k)
     const int64_t entry_stride = is_b ? layout->col : layout->row;
     const int64_t line_count = is_along_k ? (is_b ? p->n : p->m) : p->k;
     const int64_t line_stride = is_along_k ? entry_stride : k_stride;
-    const int64_t steps = (line_count > 1 ? line_stride : 0) | layout->batch;
-    const int64_t places = steps * tgi_type_bytes(p->type) | TGI_GEMM_VECTOR_BYTES;
+    const int64_t strides = (line_count > 1 ? line_stride : 0) | layout->batch;
+    const int64_t places = strides * tgi_type_bytes(p->type) | TGI_GEMM_VECTOR_BYTES;
     if ((is_along_k ? k_stride : entry_stride) != 1)
         return (int)tgi_type_bytes(p->type);
     return (int)(places & -places);

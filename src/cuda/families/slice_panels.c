@@ -103,8 +103,8 @@ double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_p
     const int64_t fewest = find_fewest_strips(machine, kernel, p->n, *panel);
     const int64_t most = tgi_divide_up(p->n, PANEL_UNIT);
     const int64_t last = most < STRIPS_RATIO * fewest ? most : STRIPS_RATIO * fewest;
-    const int64_t step = tgi_divide_up(last - fewest + 1, STRIPS_TRIED);
-    for (int64_t strips = fewest; strips <= last; strips += step) {
+    const int64_t stride = tgi_divide_up(last - fewest + 1, STRIPS_TRIED);
+    for (int64_t strips = fewest; strips <= last; strips += stride) {
         panel->n = divide_evenly(p->n, strips);
         if (!choose_rows(machine, kernel, p->m, panel))
             continue;

@@ -160,8 +160,8 @@ static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
     const int64_t elem_bytes = tgi_type_bytes(p->d_type);
     const int is_transposed = tgi_wgmma_is_d_transposed(kernel, p);
     const int64_t elems = is_transposed ? p->m : p->n, lines = is_transposed ? p->n : p->m;
-    const int64_t step = is_transposed ? p->d.col : p->d.row; /* from line to line */
-    const int64_t pitch = lines == 1 ? tgi_round_up(elems, 8) : step;
+    const int64_t stride = is_transposed ? p->d.col : p->d.row; /* from line to line */
+    const int64_t pitch = lines == 1 ? tgi_round_up(elems, 8) : stride;
     const int64_t batch = p->batch_count == 1 ? lines * pitch : p->d.batch;
     const int tma_box_elems = (int)(TMA_BOX_BYTES / elem_bytes);
     const int box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);

@@ -10,7 +10,7 @@
 
 typedef struct tgi_cuda_kernel tgi_cuda_kernel; /* runtime/launch.h */
 
-#define TGI_CUDA_RECORD_LAUNCHES 4 /* a repack or two steps that slice, a product, a sum */
+#define TGI_CUDA_RECORD_LAUNCHES 4 /* a repack or two passes that slice, a product, a sum */
 #define TGI_CUDA_RECORD_BYTES 2816 /* the longest argument of a product, and that of its repack */
 #define TGI_CUDA_ARGUMENT_ALIGNMENT 64 /* bytes; tensor maps need it */
 

@@ -17,16 +17,16 @@ static tg_status encode(const tgi_driver *driver, const tgi_tensor *tensor, uint
     const uint64_t strides[3] = {(uint64_t)stride_bytes[0], (uint64_t)stride_bytes[1],
                                  (uint64_t)stride_bytes[2]};
     const uint32_t box[4] = {(uint32_t)tensor->tma_box_elems, (uint32_t)tensor->tma_box_runs, 1, 1};
-    const uint32_t steps[4] = {1, 1, 1, 1};
+    const uint32_t element_strides[4] = {1, 1, 1, 1};
     const int type = tensor->is_rounded        ? TGI_CUDA_TENSOR_TF32
                      : tensor->elem_bytes == 1 ? TGI_CUDA_TENSOR_UINT8
                      : tensor->elem_bytes == 2 ? TGI_CUDA_TENSOR_UINT16
                                                : TGI_CUDA_TENSOR_UINT32;
-    const int error = driver->encode_map(map, type, count[3] > 0 ? 4 : 3, (void *)(address - shift),
-                                         counts, strides, box, steps, TGI_CUDA_TENSOR_NO_INTERLEAVE,
-                                         tensor->is_swizzled ? TGI_CUDA_TENSOR_SWIZZLE_128
-                                                             : TGI_CUDA_TENSOR_NO_SWIZZLE,
-                                         TGI_CUDA_TENSOR_PROMOTE_128, TGI_CUDA_TENSOR_FILL_ZERO);
+    const int error = driver->encode_map(
+        map, type, count[3] > 0 ? 4 : 3, (void *)(address - shift), counts, strides, box,
+        element_strides, TGI_CUDA_TENSOR_NO_INTERLEAVE,
+        tensor->is_swizzled ? TGI_CUDA_TENSOR_SWIZZLE_128 : TGI_CUDA_TENSOR_NO_SWIZZLE,
+        TGI_CUDA_TENSOR_PROMOTE_128, TGI_CUDA_TENSOR_FILL_ZERO);
     if (!error)
         return TG_STATUS_OK;
     char what[200];
