@@ -122,7 +122,7 @@ const cli_field cli_candidate_fields[] = {
     FIELD(refusal, REFUSAL),
     FIELD(reason, TEXT),
     FIELD(block_count, INT64),
-    FIELD(k_part_count, INT64),
+    FIELD(split_count, INT64),
     FIELD(threads_per_block, INT),
     FIELD(shared_bytes, INT64),
     FIELD(global_read_bytes, DOUBLE),

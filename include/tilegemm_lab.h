@@ -85,7 +85,7 @@ typedef struct tg_candidate {
     char reason[TG_REASON_BYTES]; /* refusal as a sentence with values; "" if chosen */
     /* The members from here on describe the plan on a GPU. All are 0 if the kernel is not legal,
      * and on the CPU. */
-    int64_t block_count, k_part_count; /* blocks, and splits of k (split-K) of a tile */
+    int64_t block_count, split_count; /* blocks, and splits of k (split-K) of a tile */
     int threads_per_block;
     int64_t shared_bytes; /* bytes of a block */
     double global_read_bytes,

@@ -87,10 +87,11 @@ typedef struct tg_trace_phase {
  * the call. */
 typedef void tg_simulation_trace(void *state, const tg_trace_phase *phase);
 
-/* The lanes of a request that shared memory serves together, and the turns that this takes. */
-typedef struct tg_bank_part {
+/* A group of lanes of a request that shared memory serves together, and the turns that this
+ * takes. */
+typedef struct tg_lane_group {
     int first_lane, lane_count, turns;
-} tg_bank_part;
+} tg_lane_group;
 
 /* One access of a warp, as it is counted. Requests come warp by warp of a block. Up to a barrier,
  * the requests of a warp are sorted by their places in the source, and those of one place by
@@ -110,8 +111,8 @@ typedef struct tg_simulated_request {
     uint32_t active_lanes;      /* bit i: lane i takes part */
     int64_t indices[32];        /* first element of each active lane, as in tg_trace_access */
     int sector_count;           /* sectors of 32 bytes, in global memory */
-    int part_count;             /* entries of `parts`, in shared memory */
-    tg_bank_part parts[4];
+    int group_count;            /* entries of `groups`, in shared memory */
+    tg_lane_group groups[4];
 } tg_simulated_request;
 
 /* The simulator calls this function for each request. *request is valid during the call. */

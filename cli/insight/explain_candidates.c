@@ -103,7 +103,7 @@ static void print_counts(const tg_candidate *candidate, double flops)
     if (candidate->occupancy > 0.0)
         snprintf(occupancy, sizeof occupancy, "%.0f%%", 100.0 * candidate->occupancy);
     printf(" %10lld %6lld %9s %9.4g %6.2fx", (long long)candidate->block_count,
-           (long long)candidate->k_part_count, occupancy, candidate->global_read_bytes * 1e-6,
+           (long long)candidate->split_count, occupancy, candidate->global_read_bytes * 1e-6,
            candidate->issued_flops / flops);
 }
 

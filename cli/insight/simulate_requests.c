@@ -93,19 +93,19 @@ static json_t *make_request(const tg_simulated_request *request)
                   request->is_write, "is_in_background", request->is_in_background, "elem_count",
                   request->elem_count, "elem_bytes", request->elem_bytes, "lanes", lanes);
     int is_whole = object && json_array_size(lanes) == 32;
-    if (request->part_count == 0)
+    if (request->group_count == 0)
         return cli_keep_whole_json(
             object,
             cli_set_json(object, "sector_count", json_integer(request->sector_count)) && is_whole);
-    json_t *parts = json_array();
-    for (int i = 0; i < request->part_count; i++) {
-        const tg_bank_part *part = &request->parts[i];
-        is_whole = cli_append_json(parts, json_pack("{s:i, s:i, s:i}", "first_lane",
-                                                    part->first_lane, "lane_count",
-                                                    part->lane_count, "turns", part->turns)) &&
+    json_t *groups = json_array();
+    for (int i = 0; i < request->group_count; i++) {
+        const tg_lane_group *group = &request->groups[i];
+        is_whole = cli_append_json(groups, json_pack("{s:i, s:i, s:i}", "first_lane",
+                                                     group->first_lane, "lane_count",
+                                                     group->lane_count, "turns", group->turns)) &&
                    is_whole;
     }
-    return cli_keep_whole_json(object, cli_set_json(object, "parts", parts) && is_whole);
+    return cli_keep_whole_json(object, cli_set_json(object, "groups", groups) && is_whole);
 }
 
 json_t *cli_make_requests_json(const cli_request_log *log)
@@ -148,8 +148,8 @@ void cli_print_requests(const cli_request_log *log)
     for (int i = 0; i < log->kept_count; i++) {
         const tg_simulated_request *request = &log->kept[i];
         int turns = 0;
-        for (int j = 0; j < request->part_count; j++)
-            turns += request->parts[j].turns;
+        for (int j = 0; j < request->group_count; j++)
+            turns += request->groups[j].turns;
         if (i == 0 || !is_of_one_line(request, request - 1))
             printf("  line %d, %.*s\n", request->line, request->source_length, request->source);
         if (request->space == 'S')

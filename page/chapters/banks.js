@@ -28,7 +28,7 @@ export default {
             const own = app.explain({m, n, k, kernel: chosen.value, tile: TILE});
             if (!found)
                 return;
-            const turns = found.request.parts.reduce((sum, part) => sum + part.turns, 0);
+            const turns = found.request.groups.reduce((sum, group) => sum + group.turns, 0);
             shown.show(makeScroll(app.html, drawBanks(app.svg, found.request, `${turns} turns`,
                                                       TURNS_MOST)),
                 ['what', 'count'], [['turns', turns]],

@@ -70,7 +70,7 @@ const findRowUnit = (app, name) => findUnit(app.model.kernels.find(row => row.na
 
 const pointOfCandidate = (app, one, flops, isChosen) => ({
     name: one.kernel, isChosen, kind: 'row', unit: findRowUnit(app, one.kernel),
-    splitCount: one.k_part_count, refusal: one.is_legal ? '' : one.reason,
+    splitCount: one.split_count, refusal: one.is_legal ? '' : one.reason,
     intensity: one.global_read_bytes > 0 ? flops / one.global_read_bytes : NaN,
     rate: one.is_legal ? flops / one.predicted_s : null,
     seconds: one.is_legal ? one.predicted_s : null,

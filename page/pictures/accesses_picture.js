@@ -49,14 +49,14 @@ export function collectLines(request) {
         .map(([line, words]) => ({line, words}));
 }
 
-// Returns the parts in which shared memory serves a request, each with a stack of words for each
-// bank.
+// Returns the groups of lanes that shared memory serves together, each with a stack of words for
+// each bank.
 export function collectBanks(request) {
-    return request.parts.map(part => {
+    return request.groups.map(group => {
         const banks = Array.from({length: WORDS}, () => []);
-        for (const [word, lanes] of collectWords(request, part.first_lane, part.lane_count))
+        for (const [word, lanes] of collectWords(request, group.first_lane, group.lane_count))
             banks[word % WORDS].push({word, lanes});
-        return {...part, banks, height: Math.max(...banks.map(stack => stack.length))};
+        return {...group, banks, height: Math.max(...banks.map(stack => stack.length))};
     });
 }
 
@@ -108,18 +108,19 @@ export function drawSectors(svg, request, label, most = WORDS) {
     return frame(svg, TOP + (lines.length + (rest > 0)) * CELL, label, nodes);
 }
 
-// Draws one row for each turn of each part, the first `most` of a part: a row holds the words that
-// are served at once.
+// Draws one row for each turn of each group, the first `most` of a group: a row holds the words
+// that are served at once.
 export function drawBanks(svg, request, label, most = WORDS) {
-    const parts = collectBanks(request);
+    const groups = collectBanks(request);
     const nodes = Array.from({length: WORDS}, (_, bank) => svg('text', {
         x: LEFT + (bank + 0.5) * CELL, y: 11, class: 'head'}, String(bank)));
     let y = TOP;
-    for (const part of parts) {
-        for (let turn = 0; turn < Math.min(part.height, most); turn++, y += CELL) {
-            nodes.push(drawSide(svg, y, turn > 0 ? `turn ${turn + 1}` : parts.length === 1 ?
-                'turn 1' : `${part.first_lane}-${part.first_lane + part.lane_count - 1}: turn 1`));
-            part.banks.forEach((stack, bank) => {
+    for (const group of groups) {
+        for (let turn = 0; turn < Math.min(group.height, most); turn++, y += CELL) {
+            const last = group.first_lane + group.lane_count - 1;
+            nodes.push(drawSide(svg, y, turn > 0 ? `turn ${turn + 1}` : groups.length === 1 ?
+                'turn 1' : `${group.first_lane}-${last}: turn 1`));
+            group.banks.forEach((stack, bank) => {
                 const held = stack[turn];
                 nodes.push(held ? drawCell(svg, LEFT + bank * CELL, y, formatLanes(held.lanes),
                     turn > 0 ? 'conflict' : 'asked', `word ${held.word}, bank ${bank}, lanes ` +
@@ -127,8 +128,8 @@ export function drawBanks(svg, request, label, most = WORDS) {
                                                          height: CELL, class: 'word idle'}));
             });
         }
-        if (part.height > most) {
-            nodes.push(drawRest(svg, y, part.height - most, 'turns'));
+        if (group.height > most) {
+            nodes.push(drawRest(svg, y, group.height - most, 'turns'));
             y += CELL;
         }
     }

@@ -45,7 +45,7 @@ function nameGroup([request]) {
 }
 
 const countLanes = request => request.lanes.filter(lane => lane !== null).length;
-const sumTurns = request => request.parts.reduce((sum, part) => sum + part.turns, 0);
+const sumTurns = request => request.groups.reduce((sum, group) => sum + group.turns, 0);
 
 function explainRequest(request) {
     const lanes = countLanes(request);
@@ -56,7 +56,7 @@ function explainRequest(request) {
             `${request.sector_count === 1 ? 'sector' : 'sectors'}, ${moved} bytes.`;
     }
     const turns = sumTurns(request);
-    const least = request.parts.filter(part => part.turns > 0).length;
+    const least = request.groups.filter(group => group.turns > 0).length;
     return `${lanes} lanes ask for ${bytes} bytes: ${turns} ${turns === 1 ? 'turn' : 'turns'} of ` +
         `shared memory, ${turns - least} of them bank conflicts.`;
 }

@@ -11,15 +11,15 @@ const GRID_LEAST = 4.5; // pixels between lines
 
 const rect = (svg, box, kind) => svg('rect', {...box, class: kind});
 
-// Returns the step of a grid: the tile's, or a multiple of it where lines would touch.
-const widenStep = (step, pixels) => step * 2 ** Math.max(0, Math.ceil(
-    Math.log2(GRID_LEAST / (step * pixels))));
+// Returns the stride of a grid: the tile's, or a multiple of it where lines would touch.
+const widenStride = (stride, pixels) => stride * 2 ** Math.max(0, Math.ceil(
+    Math.log2(GRID_LEAST / (stride * pixels))));
 
 // Draws all lines of a grid as one path, because an element for each would be thousands.
-function drawGrid(svg, plane, rowStep, colStep) {
+function drawGrid(svg, plane, rowStride, colStride) {
     const all = plane.getBox(0, 0, plane.rowCount, plane.colCount);
-    const down = widenStep(rowStep, plane.perRow);
-    const across = widenStep(colStep, plane.perCol);
+    const down = widenStride(rowStride, plane.perRow);
+    const across = widenStride(colStride, plane.perCol);
     let path = '';
     for (let row = down; row < plane.rowCount; row += down)
         path += `M${all.x} ${all.y + row * plane.perRow}h${all.width}`;
@@ -79,10 +79,10 @@ const drawTile = (svg, plane, kind, ...place) => [
     rect(svg, findTileBox(plane, ...place), `tile tile-${kind}`),
     drawOutside(svg, plane, ...place, plane.rowCount, plane.colCount)];
 
-function drawMatrix(svg, plane, name, sizes, steps) {
+function drawMatrix(svg, plane, name, sizes, strides) {
     const all = plane.getBox(0, 0, plane.rowCount, plane.colCount);
     return [svg('text', {x: all.x, y: all.y - 6, class: 'name'}, `${name} ${sizes}`),
-            drawGrid(svg, plane, ...steps), rect(svg, all, 'matrix')];
+            drawGrid(svg, plane, ...strides), rect(svg, all, 'matrix')];
 }
 
 // Draws what is done, and the bands in which the tiles at hand move.
@@ -106,15 +106,15 @@ function drawGround(svg, {tiling, block, place, layout: {matrices: {a, b, d}}}) 
 function drawMatrices(svg, {tiling, block, place, walk, values, layout: {matrices}}) {
     const {m, n, k, rows, cols, depth} = tiling;
     const {a, b, d, hasNumbers} = matrices;
-    const steps = (...tile) => hasNumbers ? [1, 1] : tile;
+    const strides = (...tile) => hasNumbers ? [1, 1] : tile;
     const isAhead = walk.isBuffered && place.loadedSteps > place.step + 1;
     const pair = (step, ...kinds) => [
         drawTile(svg, a, kinds[0], block.firstRow, step * depth, rows, depth),
         drawTile(svg, b, kinds[1], step * depth, block.firstCol, depth, cols)];
     return [
-        drawMatrix(svg, a, 'A', `${m} x ${k}`, steps(rows, depth)),
-        drawMatrix(svg, b, 'B', `${k} x ${n}`, steps(depth, cols)),
-        drawMatrix(svg, d, 'D', `${m} x ${n}`, steps(rows, cols)),
+        drawMatrix(svg, a, 'A', `${m} x ${k}`, strides(rows, depth)),
+        drawMatrix(svg, b, 'B', `${k} x ${n}`, strides(depth, cols)),
+        drawMatrix(svg, d, 'D', `${m} x ${n}`, strides(rows, cols)),
         place.isStore ? null : pair(place.step, 'a', 'b'),
         isAhead ? pair(place.step + 1, 'next', 'next') : null,
         drawTile(svg, d, 'd', block.firstRow, block.firstCol, rows, cols),

@@ -214,7 +214,7 @@ int tgpy_array_borrow_buffer(tgpy_array *array)
 }
 
 /* Refuses a tensor of PyTorch that stands for its negative: a part of a conjugated complex tensor,
- * whose steps are therefore never 1. */
+ * whose strides are therefore never 1. */
 static int check_sign(const tgpy_array *array)
 {
     for (int dim = 0; dim < array->dim_count; dim++) {

@@ -11,7 +11,7 @@ static PyObject *make_row(const tg_candidate *row)
     return Py_BuildValue("(sdOOssLLiLddd)", row->kernel, row->predicted_s,
                          row->is_legal ? Py_True : Py_False, row->is_chosen ? Py_True : Py_False,
                          tg_get_refusal_name(row->refusal), row->reason,
-                         (long long)row->block_count, (long long)row->k_part_count,
+                         (long long)row->block_count, (long long)row->split_count,
                          row->threads_per_block, (long long)row->shared_bytes,
                          row->global_read_bytes, row->global_write_bytes, row->occupancy);
 }

@@ -18,7 +18,7 @@ class Candidate(NamedTuple):
     refusal: str  # why it is not chosen, in a word: "other_type"
     reason: str  # the same in a sentence, with its values; "" for the chosen one
     block_count: int
-    k_part_count: int
+    split_count: int
     threads_per_block: int
     shared_bytes: int
     global_read_bytes: float

@@ -2,10 +2,10 @@
  * This file counts turns of shared memory. Shared memory has 32 banks of one 4-byte word; word w
  * lies in bank w mod 32. A turn serves one word of each bank, to any number of lanes. A turn serves
  * accesses of up to 4 bytes for a warp, of 8 bytes for half a warp, of 16 bytes for a quarter. Two
- * neighbouring parts share a turn if the lanes of each pair (i, i ^ 1), or of each pair (i, i ^ 2),
- * read the same address and this takes fewer turns. The rule for pairs is inferred from counts of
- * 16-byte reads on an H200, and assumed for 8 bytes. In the ladder it changes only turns that are
- * no conflicts.
+ * neighbouring groups share a turn if the lanes of each pair (i, i ^ 1), or of each pair (i, i ^
+ * 2), read the same address and this takes fewer turns. The rule for pairs is inferred from counts
+ * of 16-byte reads on an H200, and assumed for 8 bytes. In the ladder it changes only turns that
+ * are no conflicts.
  */
 #include "model/banks.h"
 
@@ -56,21 +56,21 @@ static int are_pairs_alike(const uintptr_t *addresses, uint32_t mask, int first,
 }
 
 int tgi_model_split_request(const uintptr_t addresses[TGI_WARP_THREADS], uint32_t mask,
-                            int size_bytes, tg_bank_part *parts)
+                            int size_bytes, tg_lane_group *groups)
 {
     const int words = size_bytes < 4 ? 1 : size_bytes / 4;
-    const int part = TGI_WARP_THREADS / words; /* lanes served at once */
+    const int lanes = TGI_WARP_THREADS / words; /* served at once */
     int used = 0;
-    for (int first = 0; first < TGI_WARP_THREADS; first += parts[used++].lane_count) {
-        tg_bank_part own = {first, part, count_turns(addresses, mask, first, part, words)};
-        if (words > 1 && first % (2 * part) == 0 &&
-            (are_pairs_alike(addresses, mask, first, 2 * part, 1) ||
-             are_pairs_alike(addresses, mask, first, 2 * part, 2))) {
-            const int together = count_turns(addresses, mask, first, 2 * part, words);
-            if (together < own.turns + count_turns(addresses, mask, first + part, part, words))
-                own = (tg_bank_part){first, 2 * part, together};
+    for (int first = 0; first < TGI_WARP_THREADS; first += groups[used++].lane_count) {
+        tg_lane_group own = {first, lanes, count_turns(addresses, mask, first, lanes, words)};
+        if (words > 1 && first % (2 * lanes) == 0 &&
+            (are_pairs_alike(addresses, mask, first, 2 * lanes, 1) ||
+             are_pairs_alike(addresses, mask, first, 2 * lanes, 2))) {
+            const int together = count_turns(addresses, mask, first, 2 * lanes, words);
+            if (together < own.turns + count_turns(addresses, mask, first + lanes, lanes, words))
+                own = (tg_lane_group){first, 2 * lanes, together};
         }
-        parts[used] = own;
+        groups[used] = own;
     }
     return used;
 }
@@ -78,12 +78,12 @@ int tgi_model_split_request(const uintptr_t addresses[TGI_WARP_THREADS], uint32_
 tgi_turns tgi_model_count_turns(const uintptr_t addresses[TGI_WARP_THREADS], uint32_t mask,
                                 int size_bytes)
 {
-    tg_bank_part parts[4];
+    tg_lane_group groups[4];
     tgi_turns total = {0, 0};
-    int count = tgi_model_split_request(addresses, mask, size_bytes, parts);
+    int count = tgi_model_split_request(addresses, mask, size_bytes, groups);
     for (int i = 0; i < count; i++) {
-        total.count += parts[i].turns;
-        total.conflict_count += parts[i].turns > 1 ? parts[i].turns - 1 : 0;
+        total.count += groups[i].turns;
+        total.conflict_count += groups[i].turns > 1 ? groups[i].turns - 1 : 0;
     }
     return total;
 }

@@ -8,10 +8,10 @@
 
 #define TGI_WARP_THREADS 32
 
-/* Fills the parts in which a request is served, at most 4, and returns their number. Addresses are
+/* Fills the groups in which a request is served, at most 4, and returns their number. Addresses are
  * in bytes; bit i of the mask means that lane i takes part. */
 int tgi_model_split_request(const uintptr_t addresses[TGI_WARP_THREADS], uint32_t mask,
-                            int size_bytes, tg_bank_part *parts);
+                            int size_bytes, tg_lane_group *groups);
 
 /* The turns of a request, and the turns beyond the fewest that it needs. */
 typedef struct tgi_turns {

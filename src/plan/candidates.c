@@ -161,7 +161,7 @@ static void count_plan(const tgi_backend *backend, const tgi_machine *machine,
         counts = tgi_model_count_plan(&machine->gpu, proposal->kernel, problem, &tiling);
     }
     candidate->block_count = counts.block_count;
-    candidate->k_part_count = counts.split_count;
+    candidate->split_count = counts.split_count;
     candidate->threads_per_block = counts.threads_per_block;
     candidate->shared_bytes = proposal->is_legal ? proposal->shared_bytes : 0;
     candidate->global_read_bytes = counts.global_read_bytes;

@@ -286,8 +286,8 @@ static void tell(const sim_run *run, const queue *open, const request *one, int 
             told.space = tgi_sim_find_element(run, one->addresses[lane], &told.indices[lane]);
     }
     if (kind != ACCESS_GLOBAL_READ && kind != ACCESS_GLOBAL_WRITE)
-        told.part_count =
-            tgi_model_split_request(one->addresses, one->mask, one->size_bytes, told.parts);
+        told.group_count =
+            tgi_model_split_request(one->addresses, one->mask, one->size_bytes, told.groups);
     run->launch->watch(run->launch->watch_state, &told);
 }
 

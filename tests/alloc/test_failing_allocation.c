@@ -53,17 +53,18 @@ static tg_status spoil_output(tg_context *context)
 }
 
 /* Makes the context, or runs a call on it. */
-static tg_status run_step(const public_call *call, tg_context **context)
+static tg_status try_call(const public_call *call, tg_context **context)
 {
     return call ? call->run(*context) : public_calls_open(context);
 }
 
-/* Runs a step. If it fails, runs it again with nothing failing. Returns NULL or what went wrong. */
-static const char *judge_step(const public_call *call, tg_context **context)
+/* Makes the call, or the context without one. If it fails, runs it again with nothing failing.
+ * Returns NULL or what went wrong. */
+static const char *judge_call(const public_call *call, tg_context **context)
 {
     public_calls_clear_output();
     int failed_before = allocation_get_counts().failed_count;
-    tg_status status = run_step(call, context);
+    tg_status status = try_call(call, context);
     int has_failed = allocation_get_counts().failed_count > failed_before;
     if (!has_failed)
         return status == TG_STATUS_OK ? NULL : "fails with all memory there";
@@ -74,7 +75,7 @@ static const char *judge_step(const public_call *call, tg_context **context)
     if (!(call && call->may_touch_output) && !public_calls_is_untouched())
         return "touches D though it fails";
     allocation_stop_failing();
-    return run_step(call, context) == TG_STATUS_OK ? NULL
+    return try_call(call, context) == TG_STATUS_OK ? NULL
                                                    : "fails for ever after a failed allocation";
 }
 
@@ -84,13 +85,13 @@ static const char *judge_step(const public_call *call, tg_context **context)
 static const char *fail_each(void (*watch)(int failing), const public_call *call, int skipped_count,
                              int *count)
 {
-    const int step = call ? call->alike_count : 1;
-    for (*count = skipped_count; *count < ALLOCATIONS_MAX; *count += step) {
+    const int stride = call ? call->alike_count : 1;
+    for (*count = skipped_count; *count < ALLOCATIONS_MAX; *count += stride) {
         tg_context *context = NULL;
         watch(*count + 1);
-        const char *failure = judge_step(NULL, &context);
+        const char *failure = judge_call(NULL, &context);
         if (!failure && call)
-            failure = judge_step(call, &context);
+            failure = judge_call(call, &context);
         tg_destroy_context(context);
         allocation_counts counts = allocation_unwatch();
         if (failure)

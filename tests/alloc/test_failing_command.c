@@ -26,7 +26,7 @@
 #include "core/alloc.h"
 #include "files/matrix_convert.h"
 #include "files/npy_write.h"
-#include "harness/step.h"
+#include "harness/stride.h"
 
 #define WORD_COUNT_MAX 24
 #define ALLOCATIONS_MAX 12000
@@ -178,11 +178,11 @@ static const char *judge_failure(const outcome *found, int file_count, int live_
 }
 
 /* Returns the count of allocations that succeed in the next run. The first 200 allocations fail one
- * by one, or one of four where a long step is asked for; those that follow are of a long JSON text,
- * and one of each step fails. */
+ * by one, or one of four where a long stride is asked for; those that follow are of a long JSON
+ * text, and one of each stride fails. */
 static int choose_next(int count)
 {
-    return count + (count >= 200 ? step_get() : step_get() > 4 ? 4 : 1);
+    return count + (count >= 200 ? stride_get() : stride_get() > 4 ? 4 : 1);
 }
 
 /* Fails every allocation of a command in turn. Returns NULL or the fault; *count: allocations. */

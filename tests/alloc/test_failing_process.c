@@ -85,8 +85,8 @@ static void note_exit(void)
     _exit(0);
 }
 
-/* Runs a step: it makes the context if `call` is NULL. */
-static tg_status run_step(const public_call *call, tg_context **context)
+/* Makes the call: it makes the context if `call` is NULL. */
+static tg_status try_call(const public_call *call, tg_context **context)
 {
     public_calls_clear_output();
     tg_status status = call ? call->run(*context) : public_calls_open(context);
@@ -109,8 +109,8 @@ static void run_child(const public_call *call)
     tg_context *context = NULL;
     atexit(note_exit);
     is_armed = 1;
-    if (run_step(NULL, &context) == TG_STATUS_OK)
-        run_step(call, &context);
+    if (try_call(NULL, &context) == TG_STATUS_OK)
+        try_call(call, &context);
     told->call_count = told->call_count ? told->call_count : call_count;
     is_armed = 0;
     told->hash = public_calls_hash_output();

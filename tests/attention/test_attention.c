@@ -15,7 +15,7 @@
 #include "attention/oracle.h"
 #include "check/check.h"
 #include "cpu/attention_isa.h"
-#include "harness/step.h"
+#include "harness/stride.h"
 
 #define CASE_COUNT 120
 
@@ -31,10 +31,10 @@ static tg_context *open_context(const char *isa, int thread_count)
 static void run_hostile(const char *isa, attention_fill fill, uint64_t seed)
 {
     tg_context *context = open_context(isa, 2);
-    uint64_t random = step_choose_seed(seed);
+    uint64_t random = stride_choose_seed(seed);
     if (!context)
         skip();
-    for (int i = step_get_first(); i < CASE_COUNT; i += step_get()) {
+    for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
         const tg_attention a = draw_attention(&random);
         attention_case c;
         char text[1024];
@@ -65,10 +65,10 @@ static void test_wild(void **state)
 static void test_ones(void **state)
 {
     tg_context *context = open_context(*state, 2);
-    uint64_t random = step_choose_seed(3);
+    uint64_t random = stride_choose_seed(3);
     if (!context)
         skip();
-    for (int i = step_get_first(); i < CASE_COUNT; i += step_get()) {
+    for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
         const tg_attention a = draw_attention(&random);
         attention_case c;
         case_open(&c, &a, FILL_V_ONES, 0, &random);
@@ -140,10 +140,10 @@ static void test_weights(void **state)
 static void test_bits(void **state)
 {
     tg_context *one = open_context(*state, 1), *many = open_context(*state, 7);
-    uint64_t random = step_choose_seed(4);
+    uint64_t random = stride_choose_seed(4);
     if (!one || !many)
         skip();
-    for (int i = step_get_first(); i < CASE_COUNT; i += step_get()) {
+    for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
         const tg_attention a = draw_attention(&random);
         attention_case c;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);

@@ -162,7 +162,7 @@ static void test_subnormal_fp16(void **state)
     }
 }
 
-/* If k steps of rounding bound nothing, no finite value is out of bounds. */
+/* If k roundings bound nothing, no finite value is out of bounds. */
 static void test_huge_k(void **state)
 {
     (void)state;

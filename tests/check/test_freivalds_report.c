@@ -172,7 +172,7 @@ static void test_wrong_structure(void **state)
     set(&problem.d, 40, 50, 0); /* is an element never written */
     assert_int_equal(check(&problem).bad_row, 40);
     compute(&problem);
-    problem.b.row_count = problem.a.col_count = 95; /* sums too many steps of k */
+    problem.b.row_count = problem.a.col_count = 95; /* sums too many values of k */
     assert_false(check(&problem).is_ok);
     problem.b.row_count = problem.a.col_count = 96;
     problem.op_b = TG_OPERATION_TRANSPOSE;

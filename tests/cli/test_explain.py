@@ -49,12 +49,12 @@ class Explain(unittest.TestCase):
         rows, cols = -(-65536 // found["row_count"]), -(-65536 // found["col_count"])
         self.assertEqual(found["panel_count"], rows * cols)
         side = 65536 ** 2 * 4
-        passes = -(-(cols if found["held"] == "b" else rows) // found["held_count"])
+        walks = -(-(cols if found["held"] == "b" else rows) // found["held_count"])
         # Two panels of what streams stay at each turn: the last one is shorter.
         streamed = found["row_count"] if found["held"] == "b" else found["col_count"]
         last = 65536 - (-(-65536 // streamed) - 1) * streamed
-        kept = passes // 2 * (streamed + last) + (passes - 1) // 2 * 2 * streamed
-        self.assertAlmostEqual(found["read_bytes"] / side, 1 + passes - kept / 65536, places=6)
+        kept = walks // 2 * (streamed + last) + (walks - 1) // 2 * 2 * streamed
+        self.assertAlmostEqual(found["read_bytes"] / side, 1 + walks - kept / 65536, places=6)
         self.assertAlmostEqual(found["written_bytes"] / side, 1, places=6)
         self.assertGreater(found["predicted_s"], 1)
         self.assertAlmostEqual(found["balance_bytes_per_s"] * found["predicted_s"] / 1e9,
@@ -301,8 +301,8 @@ class Explain(unittest.TestCase):
         found = self.read("16x8191x8192:bf16", "--device", "cuda", "--gpu", "h200")
         row = next(row for row in found["candidates"]
                    if "cuda_rank_" in row["kernel"] and row["is_legal"])
-        cols = row["block_count"] // row["k_part_count"]  # tiles, read once with all of A
-        sums = row["k_part_count"] * 16 * 8191 * 4
+        cols = row["block_count"] // row["split_count"]  # tiles, read once with all of A
+        sums = row["split_count"] * 16 * 8191 * 4
         self.assertEqual(row["global_read_bytes"], 2 * 8192 * (16 * cols + 8191) + sums)
 
     def test_chosen_kernel_of_a_choice(self):

@@ -37,21 +37,21 @@ class Simulate(unittest.TestCase):
     def test_sectors_of_a_request(self):
         for one in self.requests("cuda_naive_sm75_fp32_32x32x1", "a[", "A"):
             self.assertEqual(one["sector_count"], 32)
-            steps = {right - left for left, right in zip(one["lanes"], one["lanes"][1:])}
-            self.assertEqual(steps, {64})  # each lane has a row of A
+            strides = {right - left for left, right in zip(one["lanes"], one["lanes"][1:])}
+            self.assertEqual(strides, {64})  # each lane has a row of A
         for one in self.requests("cuda_coalesced_sm75_fp32_32x32x1", "b[", "B"):
             self.assertEqual(one["sector_count"], 4)
 
     def test_turns_of_a_request(self):
         text = "tile.b[threadIdx.x][p]"
-        for kernel, turns, step in (("transposed", 32, 32), ("padded", 1, 33)):
+        for kernel, turns, stride in (("transposed", 32, 32), ("padded", 1, 33)):
             by_columns = [one for one in self.requests(kernel, text, "S")
                           if one["lanes"][0] >= 32 * 32]
             self.assertEqual(len(by_columns), 4)
             for one in by_columns:
-                self.assertEqual(one["parts"],
+                self.assertEqual(one["groups"],
                                  [{"first_lane": 0, "lane_count": 32, "turns": turns}])
-                self.assertEqual(one["lanes"][31] - one["lanes"][0], 31 * step)
+                self.assertEqual(one["lanes"][31] - one["lanes"][0], 31 * stride)
 
     def test_calls_tell_the_operand(self):
         reads = self.requests("vector", "float4 v", "S")

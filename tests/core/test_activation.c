@@ -18,7 +18,7 @@
 #include "activation_loops.h"
 #include "core/activation.h"
 
-#define PATTERN_STEP 4099u /* gives a million bit patterns of FP32, of every exponent */
+#define PATTERN_STRIDE 4099u /* gives a million bit patterns of FP32, of every exponent */
 #define DENSE_COUNT 200000
 
 static const tg_activation smooth_kinds[] = {TG_ACTIVATION_GELU_ERF, TG_ACTIVATION_GELU_TANH,
@@ -93,11 +93,11 @@ static void close_samples(samples *of)
  * tails. */
 static samples make_samples_fp32(void)
 {
-    samples of = open_samples(0xffffffffu / PATTERN_STEP + 2u * DENSE_COUNT + 1u);
+    samples of = open_samples(0xffffffffu / PATTERN_STRIDE + 2u * DENSE_COUNT + 1u);
     float *x = of.x;
     int64_t count = 0;
     uint64_t state = 1;
-    for (uint64_t bits = 0; bits <= 0xffffffffu; bits += PATTERN_STEP) {
+    for (uint64_t bits = 0; bits <= 0xffffffffu; bits += PATTERN_STRIDE) {
         float value = tgi_fp32_from_bits((uint32_t)bits);
         if (isfinite(value))
             x[count++] = value;

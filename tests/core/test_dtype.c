@@ -18,7 +18,7 @@
 #include "core/dtype.h"
 #include "tilegemm_lab.h"
 
-#define PATTERN_STEP 1021u /* steps through the bit patterns of FP32: 4 million samples */
+#define PATTERN_STRIDE 1021u /* walks through the bit patterns of FP32: 4 million samples */
 
 typedef struct format {
     int fraction_bits, bias, sign_bit;
@@ -105,10 +105,10 @@ static void check_nearest(const format *f, float x)
         assert_int_equal(magnitude, last);
         return;
     }
-    for (int step = -1; step <= 1; step += 2) {
-        if (step < 0 ? magnitude == 0 : magnitude == last)
+    for (int side = -1; side <= 1; side += 2) {
+        if (side < 0 ? magnitude == 0 : magnitude == last)
             continue;
-        double other = fabs(value_of(f, magnitude + (uint32_t)step) - target);
+        double other = fabs(value_of(f, magnitude + (uint32_t)side) - target);
         int is_nearest = distance < other || (distance == other && magnitude % 2 == 0);
         if (!is_nearest)
             fail_msg("%a became %#x, which is not the nearest", (double)x, result);
@@ -158,7 +158,7 @@ static void test_ties_and_their_neighbours(void **state)
 static void test_every_exponent(void **state)
 {
     (void)state;
-    for (uint64_t bits = 0; bits <= 0xffffffffu; bits += PATTERN_STEP) {
+    for (uint64_t bits = 0; bits <= 0xffffffffu; bits += PATTERN_STRIDE) {
         float x = tgi_fp32_from_bits((uint32_t)bits);
         for (int i = 0; i < format_count; i++) {
             if (isnan(x)) {
@@ -202,7 +202,7 @@ __attribute__((target("f16c"))) static void compare_with_f16c(void)
         uint32_t expected = tgi_bits_from_fp32(_cvtsh_ss((uint16_t)bits));
         assert_int_equal(tgi_bits_from_fp32(decode_fp16((uint16_t)bits)), expected);
     }
-    for (uint64_t bits = 0; bits <= 0xffffffffu; bits += PATTERN_STEP) {
+    for (uint64_t bits = 0; bits <= 0xffffffffu; bits += PATTERN_STRIDE) {
         float x = tgi_fp32_from_bits((uint32_t)bits);
         assert_int_equal(encode_fp16(x), _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT));
     }

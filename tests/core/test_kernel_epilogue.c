@@ -20,7 +20,7 @@
 #include "check/check.h"
 
 #define M 7
-#define N 83 /* is more than a pass of the finish, and no multiple of a vector */
+#define N 83 /* is more than is finished at once, and no multiple of a vector */
 
 /* Returns the loops compiled for a row's instruction set. */
 static const activation_loops *find_loops(const char *isa)

@@ -268,11 +268,11 @@ int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments
 /* The tensor map gets a mark and its address. */
 int cuTensorMapEncodeTiled(void *map, int type, uint32_t dimension_count, void *data,
                            const uint64_t *counts, const uint64_t *stride_bytes,
-                           const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
-                           int promotion, int fill)
+                           const uint32_t *box, const uint32_t *element_strides, int interleave,
+                           int swizzle, int promotion, int fill)
 {
     (void)type, (void)dimension_count, (void)counts, (void)stride_bytes;
-    (void)steps, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+    (void)element_strides, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
     RETURN_FAILURE();
     state.encode_count++;
     memset(map, 0x5a, 128);

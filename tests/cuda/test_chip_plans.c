@@ -255,7 +255,7 @@ static void test_slices_split_k(void **state)
         {"256x256x16384:batch=2", 1, 1}, {"256x256x16384:batch_invariant:prec=bf16x6", 1, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const int64_t splits =
-            find_row("a100", cases[i].problem, "cuda_mma_bf16x_sm80_fp32_64x128x32").k_part_count;
+            find_row("a100", cases[i].problem, "cuda_mma_bf16x_sm80_fp32_64x128x32").split_count;
         if (splits < cases[i].least || splits > cases[i].most)
             fail_msg("%s has %lld splits", cases[i].problem, (long long)splits);
     }

@@ -53,7 +53,7 @@ class OnFakeDriver(unittest.TestCase):
         rows = read("1000x1200x800")
         simt = rows["cuda_simt_sm80_fp32_64x128x16"]
         self.assertEqual((simt["block_count"], simt["threads_per_block"]),
-                         (16 * 10 * simt["k_part_count"], 128))
+                         (16 * 10 * simt["split_count"], 128))
         self.assertEqual(simt["issued_flops"], 2 * 1024 * 1280 * 800)
         edges = rows["cuda_edges_sm75_fp32_16x16x16"]
         self.assertEqual(edges["global_read_bytes"],
@@ -64,8 +64,8 @@ class OnFakeDriver(unittest.TestCase):
         self.assertEqual(small["global_write_bytes"], 4 * 256 * 256)
         # Few columns are taken as rows; splits are written and read again.
         dot = read("4096x16x4096")["cuda_dot_sm80_fp32_16x64x128"]
-        self.assertGreater(dot["k_part_count"], 1)
-        self.assertEqual(dot["global_write_bytes"], 4 * 4096 * 16 * (1 + dot["k_part_count"]))
+        self.assertGreater(dot["split_count"], 1)
+        self.assertEqual(dot["global_write_bytes"], 4 * 4096 * 16 * (1 + dot["split_count"]))
         for row in rows.values():
             self.assertEqual(row["is_legal"], row["block_count"] > 0, row)
             self.assertTrue(not row["is_legal"] or 0 < row["occupancy"] <= 1, row)

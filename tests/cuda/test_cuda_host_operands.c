@@ -17,7 +17,7 @@
 #include "fake_control.h"
 #include "fake_products.h"
 #include "harness/panel_product.h"
-#include "harness/step.h"
+#include "harness/stride.h"
 #include "tilegemm_attention.h"
 
 /* The fake computes what kernels of sm_75 do. */
@@ -252,7 +252,7 @@ static void test_refusals(void **state)
     tg_destroy_context(context);
 }
 
-/* Each function of the driver fails at each of its calls, or at one of each step of them. Nothing
+/* Each function of the driver fails at each of its calls, or at one of each stride of them. Nothing
  * is left behind, and the next product is right. */
 static void test_failures(void **state)
 {
@@ -268,9 +268,9 @@ static void test_failures(void **state)
     problem.b.row_stride = problem.d.row_stride = 300;
     (void)state;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        int call = 1 + step_get_first(), failed_count = 0;
+        int call = 1 + stride_get_first(), failed_count = 0;
         tg_status status = TG_STATUS_DEVICE_FAILURE;
-        for (; status; call += step_get()) {
+        for (; status; call += stride_get()) {
             tg_context *context = open_context(0);
             fake_driver *fake = fake_reach();
             const int opened_with = fake->live_allocation_count;
@@ -294,7 +294,7 @@ static void test_failures(void **state)
             tg_destroy_context(context);
             assert_int_equal(fake->live_allocation_count, 0);
         }
-        assert_true(failed_count > 0 || step_get_first() > 0);
+        assert_true(failed_count > 0 || stride_get_first() > 0);
     }
 }
 

@@ -43,7 +43,7 @@ static void test_batch_invariant_rows(void **state)
     (void)state;
     static const struct {
         const char *problem, *row;
-        int k_part_count;
+        int split_count;
     } cases[] = {{"64x64x65536:prec=ieee_fp32", "cuda_simt_sm75_fp32_", 128},
                  {"1x8192x8192:nt:prec=ieee_fp32", "cuda_small_sm75_fp32_16x16x32", 1},
                  {"64x300x8192:prec=ieee_fp32", "cuda_simt_sm75_fp32_", 24},
@@ -62,9 +62,9 @@ static void test_batch_invariant_rows(void **state)
         snprintf(text, sizeof text, "%s:batch_invariant", cases[i].problem);
         const tg_candidate bound = find_choice(text), other = find_choice(cases[i].problem);
         if (strncmp(bound.kernel, cases[i].row, strlen(cases[i].row)) != 0 ||
-            bound.k_part_count != cases[i].k_part_count)
-            fail_msg("%s: %s, %lld splits", text, bound.kernel, (long long)bound.k_part_count);
-        assert_true(other.k_part_count != bound.k_part_count ||
+            bound.split_count != cases[i].split_count)
+            fail_msg("%s: %s, %lld splits", text, bound.kernel, (long long)bound.split_count);
+        assert_true(other.split_count != bound.split_count ||
                     strcmp(other.kernel, bound.kernel) != 0);
     }
 }
@@ -113,10 +113,10 @@ static void test_batch_invariant_splits(void **state)
                 if (!candidate->is_legal)
                     continue;
                 legal_count++;
-                first_count = first_count ? first_count : candidate->k_part_count;
-                if (candidate->k_part_count != first_count)
+                first_count = first_count ? first_count : candidate->split_count;
+                if (candidate->split_count != first_count)
                     fail_msg("%s: %s has %lld splits, others %lld", text, candidate->kernel,
-                             (long long)candidate->k_part_count, (long long)first_count);
+                             (long long)candidate->split_count, (long long)first_count);
                 if (cases[i].is_small >= 0)
                     assert_int_equal(!strncmp(candidate->kernel, "cuda_small", 10),
                                      cases[i].is_small);
@@ -144,9 +144,9 @@ static void test_batch_invariant_slices(void **state)
                      (long long)n, (long long)k, i % 2 ? "nn" : "nt");
             const tg_candidate choice = find_choice(text);
             assert_memory_equal(choice.kernel, "cuda_bf16", strlen("cuda_bf16"));
-            assert_true(choice.k_part_count == 1 || choice.k_part_count == runs);
-            split_count += choice.k_part_count > 1;
-            whole_count += choice.k_part_count == 1;
+            assert_true(choice.split_count == 1 || choice.split_count == runs);
+            split_count += choice.split_count > 1;
+            whole_count += choice.split_count == 1;
             if (m <= 64 && n >= 4096)
                 assert_memory_equal(choice.kernel, "cuda_bf16r", strlen("cuda_bf16r"));
         }

@@ -37,7 +37,7 @@ static void assert_same_candidate(const tg_candidate *one, const tg_candidate *o
     assert_int_equal(one->is_legal, other->is_legal);
     assert_int_equal(one->is_chosen, other->is_chosen);
     assert_int_equal(one->block_count, other->block_count);
-    assert_int_equal(one->k_part_count, other->k_part_count);
+    assert_int_equal(one->split_count, other->split_count);
     assert_true(one->predicted_s == other->predicted_s);
     assert_true(one->issued_flops == other->issued_flops);
     assert_true(one->occupancy == other->occupancy);

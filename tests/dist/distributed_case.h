@@ -23,7 +23,7 @@ int64_t draw_number(uint64_t *state, int64_t least, int64_t most);
 tg_dist_layout draw_layout(uint64_t *state, tg_type type, int64_t rows, int64_t cols,
                            const distributed_case *of);
 
-/* Draws a product with at most k_most steps of k, the same one on all ranks. Its types are FP32 or
+/* Draws a product with at most k_most values of k, the same one on all ranks. Its types are FP32 or
  * FP64 if is_wide. */
 distributed_case draw_case(uint64_t *state, int64_t k_most, int rank, int rank_count, int is_wide);
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "distributed_case.h"
-#include "../harness/step.h"
+#include "../harness/stride.h"
 #include "rank_gpu.h"
 
 static int rank, rank_count;
@@ -76,17 +76,17 @@ static void run_case(distributed_case *made, int is_in_place, int64_t number)
 static void test_products(void)
 {
     const int apart = gpu ? 5 : 1;
-    for (int64_t i = apart * step_get_first(); i < 100; i += apart * step_get()) {
+    for (int64_t i = apart * stride_get_first(); i < 100; i += apart * stride_get()) {
         uint64_t state = (uint64_t)i;
         distributed_case made = draw_case(&state, 90, rank, rank_count, is_fake());
         run_case(&made, (int)(i % 2), i);
     }
 }
 
-/* Slabs of several owners and of more than one step, and several stripes of D. */
+/* Slabs of several owners and of more than one value of k, and several stripes of D. */
 static void test_wide(void)
 {
-    for (int64_t i = step_get_first(); i < 12; i += step_get()) {
+    for (int64_t i = stride_get_first(); i < 12; i += stride_get()) {
         uint64_t state = (uint64_t)i + 1000;
         distributed_case made = draw_case(&state, 1500, rank, rank_count, is_fake());
         const int64_t k = made.problem.op_a ? made.a.row_count : made.a.col_count;
@@ -122,7 +122,7 @@ static void test_layers(void)
         tg_dist_counts flat = {.struct_bytes = sizeof flat}, layered = flat;
         tg_dist_grid *grid = NULL;
         made.problem.alpha = 0.5;
-        /* Many steps of k, and few rows and columns of D. */
+        /* Many values of k, and few rows and columns of D. */
         const int64_t k = 300 + i % 3 * 700;
         *(made.problem.op_a ? &made.a.row_count : &made.a.col_count) = k;
         *(made.problem.op_b ? &made.b.col_count : &made.b.row_count) = k;

@@ -57,7 +57,7 @@ static void test_several_streams(int is_scatter, int64_t n)
     }
 }
 
-/* A product without steps of k is complete on return, as others are. */
+/* A product without any k is complete on return, as others are. */
 static void test_completion(void)
 {
     float d[2] = {3, 5};

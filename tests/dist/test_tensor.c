@@ -122,7 +122,7 @@ static void test_gather(void)
         int64_t rows[RANKS_MAX], k_counts[RANKS_MAX];
         const int64_t all = draw_rows(&state, rows, 0, 30),
                       k = i % 5 == 1 ? 60 : draw_number(&state, 0, 40);
-        /* One product of all rows is predicted to be faster for many steps of k. */
+        /* One product of all rows is predicted to be faster for many values of k. */
         const int64_t n = i % 5 == 1 ? 900 : draw_number(&state, 0, 30) + 3 * rank;
         const tg_type type = i % 2 ? TG_TYPE_FP64 : TG_TYPE_FP32;
         const int is_col_major = (int)draw_number(&state, 0, 1);
@@ -155,7 +155,7 @@ static void test_scatter(void)
         uint64_t state = (uint64_t)i + 77;
         int64_t rows[RANKS_MAX], k_counts[RANKS_MAX];
         /* Every tenth case has rows in two chunks. One product of all rows is predicted to be
-         * faster for many steps of k, those of each rank's rows for a large D. */
+         * faster for many values of k, those of each rank's rows for a large D. */
         const int is_large = i % 40 == 10, most = i % 10 ? 30 : 1500;
         const int64_t all = draw_rows(&state, rows, is_large ? 1024 : 0, most);
         const int64_t few = draw_number(&state, 0, i % 10 ? 30 : 4);

@@ -160,13 +160,13 @@ typedef struct fill_part {
     char *to;
     const char *values;
     int64_t bytes, value_bytes; /* the memory and the period have so many */
-    int64_t first, step;        /* repeats that the thread fills */
+    int64_t first, stride;      /* repeats that the thread fills */
 } fill_part;
 
 static void *fill_thread(void *state)
 {
     const fill_part *part = state;
-    for (int64_t i = part->first; i * part->value_bytes < part->bytes; i += part->step) {
+    for (int64_t i = part->first; i * part->value_bytes < part->bytes; i += part->stride) {
         const int64_t at = i * part->value_bytes, rest = part->bytes - at;
         memcpy(part->to + at, part->values,
                (size_t)(rest < part->value_bytes ? rest : part->value_bytes));

@@ -33,7 +33,7 @@ static double draw_normal(uint64_t *random)
     return sqrt(-2.0 * log(fmax(radius, 0x1p-60))) * cos(M_PI * check_next_uniform(random));
 }
 
-/* Returns the element of line `line` (a row of A, a column of B) at step l of k. */
+/* Returns the element of line `line` (a row of A, a column of B) at k of l. */
 typedef double data_function(int64_t line, int64_t l, uint64_t *random);
 
 static double get_normal(int64_t line, int64_t l, uint64_t *random)

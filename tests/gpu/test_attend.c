@@ -17,7 +17,7 @@
 #include "attention/oracle.h"
 #include "check/check.h"
 #include "gpu.h"
-#include "harness/step.h"
+#include "harness/stride.h"
 
 #define CASE_COUNT 400
 #define LIST_COUNT 5 /* slopes and four lists */
@@ -99,8 +99,8 @@ static tg_attention draw(int index, uint64_t *random)
 static void run_hostile(attention_fill fill, uint64_t seed)
 {
     tg_context *context = gpu_open_context();
-    uint64_t random = step_choose_seed(seed);
-    for (int i = step_get_first(); i < CASE_COUNT; i += step_get()) {
+    uint64_t random = stride_choose_seed(seed);
+    for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
         const tg_attention a = draw(i, &random);
         attention_case c;
         char text[1024];
@@ -133,9 +133,9 @@ static void test_wild(void **state)
 static void test_ones(void **state)
 {
     tg_context *context = gpu_open_context();
-    uint64_t random = step_choose_seed(13);
+    uint64_t random = stride_choose_seed(13);
     (void)state;
-    for (int i = step_get_first(); i < CASE_COUNT; i += step_get()) {
+    for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
         const tg_attention a = draw(i, &random);
         attention_case c;
         case_open(&c, &a, FILL_V_ONES, 0, &random);

@@ -71,10 +71,10 @@ static void compute(tg_context *context, tg_type type, const product_size *size,
                      0);
 }
 
-/* Counts the products of 1, 1 + step, ... rows whose bits differ from the whole. Where `growth` is
- * above 1, each has that many times the rows of the one before and a step more. */
+/* Counts the products of 1, 1 + stride, ... rows whose bits differ from the whole. Where `growth`
+ * is above 1, each has that many times the rows of the one before and a stride more. */
 static int count_differences(tg_context *context, tg_type type, const product_size *size,
-                             int is_invariant, int64_t step, int64_t growth)
+                             int is_invariant, int64_t stride, int64_t growth)
 {
     const tg_type d_type = find_d_type(type);
     const int64_t row_bytes = size->cols * tg_get_type_bytes(d_type);
@@ -86,7 +86,7 @@ static int count_differences(tg_context *context, tg_type type, const product_si
     assert_true(whole && part);
     int difference_count = 0;
     compute(context, type, size, operands, 0, size->rows, is_invariant, whole);
-    for (int64_t m = 1; m <= size->rows; m = m * growth + step) {
+    for (int64_t m = 1; m <= size->rows; m = m * growth + stride) {
         const int64_t first = (size->rows - m) / 2;
         compute(context, type, size, operands, first, m, is_invariant, part);
         difference_count += memcmp(part, whole + first * row_bytes, (size_t)(m * row_bytes)) != 0;
@@ -235,12 +235,12 @@ static void test_bits_of_odd_lines(void **state)
 
 enum { panel_rows = 700, panel_cols = 904, panel_batch = 2, panel_pad = 4 };
 
-/* A batch-invariant problem whose workspace exceeds the limits from `most` down in steps. */
+/* A batch-invariant problem whose workspace exceeds the limits from `most` down by strides. */
 typedef struct limited_case {
     const char *kernel;
     tg_type type;
     tg_precision precision;
-    int64_t depth, most_bytes, step_bytes;
+    int64_t depth, most_bytes, stride_bytes;
     int limit_count, is_d_by_columns;
 } limited_case;
 
@@ -315,7 +315,7 @@ static void check_limits(tg_context *context, const limited_case *given)
     memcpy(whole, before, (size_t)d_bytes);
     const int64_t all_bytes = multiply_limited(given, 0, operands, whole, d_bytes);
     for (int i = 0; i < given->limit_count; i++) {
-        const int64_t limit_bytes = given->most_bytes - i * given->step_bytes;
+        const int64_t limit_bytes = given->most_bytes - i * given->stride_bytes;
         memcpy(part, before, (size_t)d_bytes);
         /* Panels of slices leave room for any split. */
         assert_true(all_bytes > limit_bytes || given->precision == TG_PRECISION_BF16X6);

@@ -6,7 +6,7 @@
  * one time in two a type that 16-bit and FP8 inputs may have. The test ends after SECONDS, but not
  * before a tenth of the shapes. Before that it runs every kernel on a D of many tiles, except those
  * that take long and those with LEFT_OUT in their names. If SHAPES is 0, as under a sanitizer, each
- * kernel has one problem of fewer rows and steps of k.
+ * kernel has one problem of fewer rows and values of k.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -272,7 +272,7 @@ static int has_one_tile(const char *kernel)
 }
 
 /* Runs every kernel on problems with all layouts of operands and a batch. D has rows of whole units
- * of 16 bytes or not, or few columns of tiles. k has few steps, or is so long that some kernels cut
+ * of 16 bytes or not, or few columns of tiles. k is short, or is so long that some kernels cut
  * the last tiles. */
 static void test_rounds(void **state)
 {

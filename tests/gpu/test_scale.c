@@ -1,5 +1,5 @@
 /*
- * test_scale compares products without steps of k, D = beta C + bias, with those of the CPU, bit by
+ * test_scale compares products without any k, D = beta C + bias, with those of the CPU, bit by
  * bit: aligned and unaligned rows, whole and broken units of 16 bytes, gaps between rows, C in
  * place, batches.
  *

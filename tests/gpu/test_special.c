@@ -26,8 +26,8 @@ enum { rows = 150, cols = 140, depth = 200 };
 /* There are so many copies of the problem, all with the same operands, that no kernel uses split-K,
  * whose parts would be summed in another order than the loop's. The last copy is looked at. */
 enum { copies = 64 };
-/* A case puts its numbers at this row and column of D and at these steps of k. */
-enum { special_row = 70, special_col = 131, first_step = 3, second_step = 199 };
+/* A case puts its numbers at this row and column of D and at these k. */
+enum { special_row = 70, special_col = 131, first_k = 3, second_k = 199 };
 
 static const float values[] = {INFINITY,
                                -INFINITY,
@@ -143,11 +143,11 @@ static void place(special_case *c, float a, float b, int variant)
         c->a[special_row * depth + l] = 0.0f;
         c->b[l * cols + special_col] = 0.0f;
     }
-    c->a[special_row * depth + first_step] = a;
-    c->b[first_step * cols + special_col] = b;
+    c->a[special_row * depth + first_k] = a;
+    c->b[first_k * cols + special_col] = b;
     if (variant & 2) {
-        c->a[special_row * depth + second_step] = -b;
-        c->b[second_step * cols + special_col] = a;
+        c->a[special_row * depth + second_k] = -b;
+        c->b[second_k * cols + special_col] = a;
     }
     for (int i = 0; i < 2; i++)
         assert_int_equal(

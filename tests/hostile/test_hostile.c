@@ -71,7 +71,7 @@ static void check_candidates(int count)
         const tg_candidate *c = &candidates[i];
         require(is_time(c->predicted_s), "a predicted time is none");
         require(c->occupancy >= 0.0 && c->occupancy <= 1.0, "an occupancy is outside 0..1");
-        require(c->block_count >= 0 && c->k_part_count >= 0 && c->shared_bytes >= 0,
+        require(c->block_count >= 0 && c->split_count >= 0 && c->shared_bytes >= 0,
                 "a count is negative");
         require(is_time(c->global_read_bytes) && is_time(c->global_write_bytes) &&
                     is_time(c->issued_flops),

@@ -165,10 +165,10 @@ static void limit_work(const case_domain *domain, int64_t shape[3], uint64_t *ra
 /* Makes the drawn case plain (case_domain.is_plain): its sizes, contents and places stay. */
 static void make_plain(operand_spec *spec, const int64_t shape[3], uint64_t *random)
 {
-    const int64_t step = happens(random, 2) ? 8 << draw(random, 3) : 1;
+    const int64_t multiple = happens(random, 2) ? 8 << draw(random, 3) : 1;
     int64_t sizes[3];
     for (int i = 0; i < 3; i++)
-        sizes[i] = (shape[i] + step - 1) / step * step;
+        sizes[i] = (shape[i] + multiple - 1) / multiple * multiple;
     const tg_type type = spec->problem.a.type;
     spec->problem =
         tg_make_problem(make_view(type, sizes[0], sizes[2]), make_view(type, sizes[2], sizes[1]),

@@ -4,7 +4,8 @@
  * takes, and the hash of all their D. With FILE, which has lines that an earlier run printed, it
  * compares: a row of this device that FILE lacks, or whose line differs, is an error. With --keep
  * FILE it prints the lines and, for rows that this machine cannot run, those of FILE. With --each
- * it prints a line for each row and problem. With TG_TEST_STEP it takes some rows (harness/step.h).
+ * it prints a line for each row and problem. With TG_TEST_STRIDE it takes some rows
+ * (harness/stride.h).
  *
  * A row's split-K factor may depend on the chip, and with it the bits, so that a file holds for one
  * model of GPU. FP64 activations are left out: they call libm, whose last bits differ from one
@@ -17,7 +18,7 @@
 #include <string.h>
 
 #include "check/check.h"
-#include "harness/step.h"
+#include "harness/stride.h"
 
 #define SKIPPED 77
 #define PROBLEM_TEXT_BYTES 160
@@ -165,7 +166,7 @@ static void run_type(tg_context *context, tg_type type, int is_each, row_bits *r
     for (int i = 0; i < problem_count; i++) {
         row_operands operands;
         open_operands(context, problem_texts[i], &operands);
-        for (int row = step_get_first(); row < tg_get_kernel_count(); row += step_get()) {
+        for (int row = stride_get_first(); row < tg_get_kernel_count(); row += stride_get()) {
             tg_kernel_info info;
             uint64_t hash = UINT64_C(14695981039346656037);
             if (tg_get_kernel_info(context, row, &info) != TG_STATUS_OK)

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "check/check.h"
-#include "harness/step.h"
+#include "harness/stride.h"
 
 #define ROWS 300
 #define BATCH 3
@@ -84,7 +84,7 @@ static int count_differences(tg_context *context, int shape, tg_type type, int i
     char *d = malloc((size_t)(ROWS * row_bytes));
     assert_non_null(d);
     int difference_count = 0;
-    for (int i = step_get_first(); i < ROW_COUNT_COUNT; i += step_get()) {
+    for (int i = stride_get_first(); i < ROW_COUNT_COUNT; i += stride_get()) {
         for (int64_t entry = 0; entry < BATCH; entry += BATCH - 1) {
             int64_t m = row_counts[i], first = (ROWS - m) / 2;
             tg_problem part = take_rows(&whole, entry, first, m, d);

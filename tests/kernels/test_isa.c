@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "harness/step.h"
+#include "harness/stride.h"
 #include "kernels/runner.h"
 
 #define CASES_PER_TYPE 800
@@ -58,8 +58,8 @@ static void check_choices(tg_context *context, const char *isa)
         run_summary summary;
         case_domain domain = {(tg_type)i, 6, 16, WORK_LIMIT, 0};
         library_choice choice = {context, NULL};
-        int case_count = step_count_cases(CASES_PER_TYPE);
-        runner_run_cases(&domain, step_choose_seed(700 + (uint64_t)i), case_count,
+        int case_count = stride_count_cases(CASES_PER_TYPE);
+        runner_run_cases(&domain, stride_choose_seed(700 + (uint64_t)i), case_count,
                          runner_compute_with_library, &choice, &summary);
         printf("%-12s %s: %d passed, largest share of the bound %.3f\n", isa,
                tg_get_type_name((tg_type)i), summary.passed_count, summary.bound_share);

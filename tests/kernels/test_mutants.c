@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "kernels/mutants.h"
-#include "harness/step.h"
+#include "harness/stride.h"
 #include "kernels/runner.h"
 
 #define HONEST_CASES 600
@@ -53,7 +53,7 @@ static run_summary run_mutant(mutant_defect defect, tg_type type, int case_count
 {
     run_summary summary;
     case_domain domain = {type, 4, 4, 4000, 0};
-    runner_run_cases(&domain, step_choose_seed(1000 + (uint64_t)type), case_count, mutant_compute,
+    runner_run_cases(&domain, stride_choose_seed(1000 + (uint64_t)type), case_count, mutant_compute,
                      &defect, &summary);
     return summary;
 }
@@ -62,7 +62,7 @@ static void test_correct_loop_passes(void **state)
 {
     (void)state;
     for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP16; type++) {
-        int case_count = step_count_cases(HONEST_CASES);
+        int case_count = stride_count_cases(HONEST_CASES);
         run_summary summary = run_mutant(DEFECT_NONE, (tg_type)type, case_count);
         printf("%s: %d passed, largest share of the bound %.3f\n", tg_get_type_name((tg_type)type),
                summary.passed_count, summary.bound_share);

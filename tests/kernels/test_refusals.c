@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "harness/step.h"
+#include "harness/stride.h"
 #include "kernels/runner.h"
 
 #define PROBLEM_COUNT 150
@@ -117,8 +117,8 @@ static void check_candidates(const tg_problem *problem)
 static void test_candidates_agree_with_plans(void **state)
 {
     (void)state;
-    uint64_t random = step_choose_seed(runner_get_seed());
-    const int problem_count = step_count_cases(PROBLEM_COUNT);
+    uint64_t random = stride_choose_seed(runner_get_seed());
+    const int problem_count = stride_count_cases(PROBLEM_COUNT);
     for (int i = 0; i < problem_count; i++) {
         operand_spec spec;
         case_domain domain = {(tg_type)(i % 6), 6, 16, 100000, 0};

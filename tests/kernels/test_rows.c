@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "harness/step.h"
+#include "harness/stride.h"
 #include "kernels/runner.h"
 
 #define CASES_PER_ROW 2000
@@ -79,8 +79,8 @@ static void test_rows(void **state)
         case_domain domain = {type, info.tile_rows, info.tile_cols, work_limit,
                               is_on_gpu && info.ladder_rung >= 0};
         library_choice choice = {context, info.name};
-        int case_count = step_count_cases(cases_per_row);
-        runner_run_cases(&domain, step_choose_seed((uint64_t)i + 1), case_count, get_compute(),
+        int case_count = stride_count_cases(cases_per_row);
+        runner_run_cases(&domain, stride_choose_seed((uint64_t)i + 1), case_count, get_compute(),
                          &choice, &summary);
         report(info.name, &summary);
         assert_true(summary.passed_count >= case_count / LEAST_SHARE);
@@ -95,8 +95,9 @@ static void test_choice(void **state)
     library_choice choice = {*state, NULL};
     if (strcmp(device, "sim") == 0) /* its rows do not take every problem */
         return;
-    int case_count = step_count_cases(2 * cases_per_row);
-    runner_run_cases(&domain, step_choose_seed(500), case_count, get_compute(), &choice, &summary);
+    int case_count = stride_count_cases(2 * cases_per_row);
+    runner_run_cases(&domain, stride_choose_seed(500), case_count, get_compute(), &choice,
+                     &summary);
     report("(the library's choice)", &summary);
     /* A GPU has batch-invariant kernels for some types only; one case in eight asks for them. */
     int refusal_limit = is_on_gpu ? case_count / 4 : 0;

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "check/check.h"
-#include "harness/step.h"
+#include "harness/stride.h"
 
 #define SAMPLE_FLOPS 1e6
 #define ROWS_MAX 400 /* counts the kernel table and the choice for each type */
@@ -123,7 +123,7 @@ static void check_rows(tg_context *context, int thread_count)
 {
     int row_count = tg_get_kernel_count();
     assert_true(row_count <= ROWS_MAX);
-    for (int row = step_get_first(); row < row_count; row += step_get()) {
+    for (int row = stride_get_first(); row < row_count; row += stride_get()) {
         tg_kernel_info info;
         assert_int_equal(tg_get_kernel_info(context, row, &info), TG_STATUS_OK);
         for (int i = 0; info.is_available && i < SHAPE_COUNT; i++) {
@@ -136,7 +136,7 @@ static void check_rows(tg_context *context, int thread_count)
 static void check_choice(tg_context *context, int thread_count)
 {
     const int case_count = (TG_TYPE_FP8_E5M2 + 1) * SHAPE_COUNT;
-    for (int i = step_get_first(); i < case_count; i += step_get()) {
+    for (int i = stride_get_first(); i < case_count; i += stride_get()) {
         const int type = i / SHAPE_COUNT;
         check_shape(context, thread_count, NULL, type, i % SHAPE_COUNT, (tg_type)type);
     }
@@ -241,13 +241,13 @@ static void test_nans(void **state)
     static const int thread_counts[] = {1, 2, 3, 8};
     tg_context *contexts[4];
     int64_t nan_count = 0;
-    const int case_count = step_count_cases(120);
+    const int case_count = stride_count_cases(120);
     for (int i = 0; i < 4; i++) {
         const tg_context_options options = {
             .struct_bytes = sizeof options, .device = "cpu", .thread_count = thread_counts[i]};
         assert_int_equal(tg_create_context(&options, &contexts[i]), TG_STATUS_OK);
     }
-    srand((unsigned)step_choose_seed(1));
+    srand((unsigned)stride_choose_seed(1));
     for (int i = 0; i < case_count; i++) {
         const tg_type type = types[i % 6][0], d_type = types[i % 6][1];
         const int64_t m = 1 + rand() % 40, n = 1 + rand() % 2400, k = 1 + rand() % 90;

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "harness/step.h"
+#include "harness/stride.h"
 #include "model/sizes.h"
 #include "model/traffic_counts.h"
 #include "tilegemm_sim.h"
@@ -78,7 +78,7 @@ static int compare(const char *kernel, int tile, const int size[3])
 static void test_rows(void **state)
 {
     (void)state;
-    const int size_step = step_get();
+    const int size_stride = stride_get();
     int row_count = 0, wrong_count = 0;
     for (int i = 0; i < tg_get_kernel_count(); i++) {
         tg_kernel_info info;
@@ -87,7 +87,7 @@ static void test_rows(void **state)
             info.ladder_rung % part_count != part)
             continue;
         row_count++;
-        for (int s = step_get_first(); s < size_count; s += size_step)
+        for (int s = stride_get_first(); s < size_count; s += size_stride)
             wrong_count += compare(info.name, 0, sizes[s]);
     }
     assert_int_equal(wrong_count, 0);
@@ -103,7 +103,7 @@ static void test_other_tiles(void **state)
                                            "edges",           "transposed",   "padded",
                                            "register_column", "register_tile"};
     enum { family_count = sizeof families / sizeof families[0], sizes_apart = 12 };
-    const int size_step = step_get();
+    const int size_stride = stride_get();
     int wrong_count = 0, tile_count = 0;
     for (int i = 0; i < family_count; i++) {
         for (int tile = 1; tile <= 64; tile++) {
@@ -113,8 +113,8 @@ static void test_other_tiles(void **state)
             if (!is_taken || (tile + i) % part_count != part)
                 continue;
             tile_count++;
-            const int first = (3 * tile + i) % sizes_apart + sizes_apart * step_get_first();
-            for (int s = first; s < size_count; s += sizes_apart * size_step)
+            const int first = (3 * tile + i) % sizes_apart + sizes_apart * stride_get_first();
+            for (int s = first; s < size_count; s += sizes_apart * size_stride)
                 wrong_count += compare(families[i], tile, sizes[s]);
             wrong_count += compare(families[i], tile, (int[]){2 * tile, 3 * tile, 2 * tile});
         }

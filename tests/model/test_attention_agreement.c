@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "attention_check.h"
-#include "harness/step.h"
+#include "harness/stride.h"
 #include "model/traffic_counts.h"
 #include "tilegemm_sim.h"
 
@@ -107,21 +107,21 @@ static void test_rungs(void **state)
 {
     static const struct {
         const char *kernel, *type;
-        int head_most, head_step;
+        int head_most, head_multiple;
     } rungs[] = {{"attention_naive", "", 256, 8},
                  {"attention_tiled", "", 128, 8},
                  {"attention_mma", ":bf16", 128, 16},
                  {"attention_mma", ":fp16", 128, 16}};
-    const int step = step_get();
+    const int stride = stride_get();
     int wrong_count = 0, run_count = 0;
     (void)state;
     for (int r = 0; r < 4; r++) {
-        for (size_t i = (size_t)step_get_first(); i < sizeof plain / sizeof plain[0] * 3;
-             i += (size_t)step) {
+        for (size_t i = (size_t)stride_get_first(); i < sizeof plain / sizeof plain[0] * 3;
+             i += (size_t)stride) {
             char text[96];
             const char *sizes = plain[i / 3];
             const int head = atoi(strrchr(sizes, ',') + 1);
-            if (head > rungs[r].head_most || head % rungs[r].head_step)
+            if (head > rungs[r].head_most || head % rungs[r].head_multiple)
                 continue;
             snprintf(text, sizeof text, "%s%s%s", sizes, rungs[r].type, masks[i % 3]);
             wrong_count += compare(rungs[r].kernel, text);

@@ -199,10 +199,10 @@ static void test_dram(void **state)
     /* This is one wave: L2 holds most of D when its last block ends. */
     assert_true(fabs(p.dram_write_bytes / (0.15 * 4 * 2048 * 2048) - 1.0) < 1e-6);
     p = predict("h200", "warp_tile", 128, 8192, 8192, 8192);
-    /* The model lets 132 of 264 blocks keep step, in 2 bands of 64: it counts 32 sweeps of B, and A
+    /* The model lets 132 of 264 blocks keep pace, in 2 bands of 64: it counts 32 sweeps of B, and A
      * once. */
     assert_true(p.dram_read_bytes == 33.0 * 4 * 8192 * 8192);
-    /* All blocks of rung 9 keep step: 4 bands, 16 sweeps. */
+    /* All blocks of rung 9 keep pace: 4 bands, 16 sweeps. */
     assert_true(predict("h200", "vector", 128, 8192, 8192, 8192).dram_read_bytes ==
                 17.0 * 4 * 8192 * 8192);
     /* L2 keeps the part of D that it never hurries to write. */
@@ -322,7 +322,7 @@ static void test_counts_of_splits(void **state)
         assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, 400, &count),
                          TG_STATUS_OK);
         for (int row = 0; row < count; row++) {
-            split_count += candidates[row].k_part_count > 1;
+            split_count += candidates[row].split_count > 1;
             assert_true(candidates[row].block_count > 0 || !candidates[row].is_legal);
             assert_true(candidates[row].global_write_bytes >= 0.0);
         }

@@ -26,9 +26,9 @@ tilegemm = ["tilegemm"]  # path of the command; the program that runs the tests 
 
 
 def count_cases(count):
-    """Returns how many of `count` cases run: one of TG_TEST_STEP, at least one."""
-    step = int(os.environ.get("TG_TEST_STEP", "1"))
-    return (count + step - 1) // step
+    """Returns how many of `count` cases run: one of TG_TEST_STRIDE, at least one."""
+    stride = int(os.environ.get("TG_TEST_STRIDE", "1"))
+    return (count + stride - 1) // stride
 
 
 def choose_seed(seed):

@@ -56,9 +56,9 @@ class Accesses(PictureCase):
         size = one["elem_bytes"] * one["elem_count"]
         shown = read_numbers(self.read(".status"))
         if one["space"] == "S":
-            turns = sum(part["turns"] for part in one["parts"])
-            parts = sum(part["turns"] > 0 for part in one["parts"])
-            self.assertEqual(shown, [len(lanes), size * len(lanes), turns, turns - parts])
+            turns = sum(group["turns"] for group in one["groups"])
+            groups = sum(group["turns"] > 0 for group in one["groups"])
+            self.assertEqual(shown, [len(lanes), size * len(lanes), turns, turns - groups])
             self.assertEqual([row[1] for row in rows], lanes)
             self.assertEqual([row[3] for row in rows], [lane % 32 for lane in lanes])
             self.assertEqual(self.count(".accesses text.side"), turns)  # each row is a turn

@@ -59,7 +59,7 @@ static double count_held(const held_panels *held)
 }
 
 /* Counts what a panel reads, and what is there while it is multiplied. */
-static void step(panel_walk *walk, const tg_problem *panel)
+static void advance(panel_walk *walk, const tg_problem *panel)
 {
     const double d = count_bytes(&panel->d, panel->batch_count);
     const double c = panel->beta != 0 ? d : 0;
@@ -91,7 +91,7 @@ static tg_panels check_panels(const char *text, int64_t memory_bytes, double flo
     walk.b.count = panels.is_b_held ? held : streamed;
     for (int64_t i = 0; i < panels.panel_count; i++) {
         assert_int_equal(tg_get_panel(&problem, &panels, i, &panel), TG_STATUS_OK);
-        step(&walk, &panel);
+        advance(&walk, &panel);
         if (tg_multiply(NULL, &panel))
             fail_msg("%s, panel %lld: %s", text, (long long)i, tg_get_error_detail());
     }

@@ -221,8 +221,8 @@ def test_operands_that_do_not_fit():
     with pytest.raises(TypeError, match="3 positional"):
         tilegemm.matmul(a, a.T, None, None)
     raw = numpy.zeros(4 * 20 + 1, "uint8")[1:].view("float32").reshape(4, 5)
-    steps = numpy.lib.stride_tricks.as_strided(numpy.zeros(30, "float32"), (4, 5), (22, 4))
-    for b in (raw, steps, memoryview(raw)):
+    strided = numpy.lib.stride_tricks.as_strided(numpy.zeros(30, "float32"), (4, 5), (22, 4))
+    for b in (raw, strided, memoryview(raw)):
         with pytest.raises(tilegemm.ArgumentError, match="between two elements"):
             tilegemm.matmul(a, b)
 

@@ -21,7 +21,7 @@
 #include "core/checked.h"
 #include "core/types.h"
 #include "cuda/families/attend.h"
-#include "harness/step.h"
+#include "harness/stride.h"
 #include "model/chips.h"
 #include "sim/sim.h"
 
@@ -195,9 +195,9 @@ static void check_drawn(const simulated_case *s, attention_case *c, int number)
 
 static void test_rows(void **state)
 {
-    uint64_t random = step_choose_seed(21);
+    uint64_t random = stride_choose_seed(21);
     (void)state;
-    for (int i = step_get_first(); i < CASE_COUNT; i += step_get()) {
+    for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
         const tg_attention a = draw(i, &random);
         attention_case c;
         simulated_case s;
@@ -213,10 +213,10 @@ static void test_rows(void **state)
  * through many tiles, and on a whole one warps may share the keys. */
 static void test_few_keys(void **state)
 {
-    uint64_t random = step_choose_seed(27);
+    uint64_t random = stride_choose_seed(27);
     int count = 0, split_count = 0;
     (void)state;
-    for (int i = step_get_first(); i < CASE_COUNT; i += step_get()) {
+    for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
         tgi_machine machine = make_machine();
         tg_attention a = draw(i, &random);
         attention_case c;
@@ -239,7 +239,7 @@ static void test_few_keys(void **state)
         close_simulated(&s);
         case_close(&c);
     }
-    assert_true(count > 0 && (split_count > 0 || step_get() > 1));
+    assert_true(count > 0 && (split_count > 0 || stride_get() > 1));
 }
 
 /* A V of ones gives ones in D's 16 bits: rows whose keys lie in two steps, and whose later scores

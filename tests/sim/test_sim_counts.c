@@ -71,9 +71,9 @@ static void add_request(void *state, const tg_simulated_request *request)
     tg_traffic *sum = state;
     const int elem_count = __builtin_popcount(request->active_lanes) * request->elem_count;
     int conflicts = 0;
-    for (int i = 0; i < request->part_count; i++)
-        conflicts += request->parts[i].turns > 1 ? request->parts[i].turns - 1 : 0;
-    assert_true(request->space == 'S' ? request->part_count > 0 : request->part_count == 0);
+    for (int i = 0; i < request->group_count; i++)
+        conflicts += request->groups[i].turns > 1 ? request->groups[i].turns - 1 : 0;
+    assert_true(request->space == 'S' ? request->group_count > 0 : request->group_count == 0);
     assert_true(request->source_length > 0);
     sum->bank_conflicts += conflicts;
     if (request->space == 'S') {

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "harness/step.h"
+#include "harness/stride.h"
 #include "kernels/gemm_args.h"
 #include "kernels/runner.h"
 #include "sim/sim.h"
@@ -171,7 +171,7 @@ static int run_row(tg_context *context, const tg_kernel_info *row, uint64_t *ran
         case_outcome outcome;
         char text[800];
         case_draw(&domain, check_next_random(random), &spec);
-        if (i % step_get() != step_get_first())
+        if (i % stride_get() != stride_get_first())
             continue;
         suit(row, i, &spec);
         watched.is_narrow = i % 2;
@@ -192,7 +192,7 @@ static int run_row(tg_context *context, const tg_kernel_info *row, uint64_t *ran
 
 static void test_rows(void **state)
 {
-    uint64_t random = step_choose_seed(20261127);
+    uint64_t random = stride_choose_seed(20261127);
     tg_context *context = open_context();
     int row_count = 0;
     (void)state;
@@ -205,7 +205,8 @@ static void test_rows(void **state)
             fail_msg("the simulator lacks %s", info.name);
         const int passed_count = run_row(context, &info, &random);
         printf("%s: %d cases\n", info.name, passed_count);
-        assert_true(passed_count > 0 || step_get() > 1); /* a step may have refused cases alone */
+        assert_true(passed_count > 0 ||
+                    stride_get() > 1); /* a stride may have refused cases alone */
         row_count++;
     }
     assert_true(row_count > 0);
@@ -232,7 +233,7 @@ static tg_status multiply_ones(tg_context *context, const char *kernel, tg_type 
     return status;
 }
 
-/* Sums of so many steps of k wait in the workspace, a place for each block. */
+/* Sums of so many values of k wait in the workspace, a place for each block. */
 static void test_runs_of_slices(void **state)
 {
     tg_context *context = open_context();

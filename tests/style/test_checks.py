@@ -200,7 +200,9 @@ class LanguageTest(unittest.TestCase):
         for word, field in (("copy engine", "TMA"), ("parts of k", "splits"),
                             ("split-K parts", "splits"), ("panel of k", "slab"),
                             ("movers", "relayout warp"), ("mended", "repair"),
-                            ("loose", "unaligned")):
+                            ("loose", "unaligned"), ("16 steps of k", "values of k"),
+                            ("keep step", "keep pace"), ("pass over k", "walk over k"),
+                            ("compiler pass", "compilation")):
             self.assertIn(f"write '{field}'", self.find_faults(
                 "src/core/a.c", f"/* The {word} is used. */\nint b;\n"))
             self.assertIn(f"docs/a.md:2: '{word}'",
@@ -214,6 +216,13 @@ class LanguageTest(unittest.TestCase):
             "TGI_CUDA_ROW(loose, TGI_FAMILY_cuda_loose, TGI_IMAGE_loose)\n"
         style.check_names("src/core/a.c", text, faults)
         self.assertEqual([fault[1] for fault in faults], [1, 1, 1, 1])
+
+    def test_names_of_distances(self):
+        style, faults = load_tool("style"), []
+        style.check_names("src/core/a.c", "int row_step, RowStep, COL_STEP, k_step_bytes;\n"
+                                          "int step, step_count, stepElems, rank_step_s;\n", faults)
+        style.check_names("page/a.js", "const rowStep = 1, stepCount = 2;\n", faults)
+        self.assertEqual([fault[1] for fault in faults], [1, 1, 1, 1, 1])
 
     def test_glossary(self):
         head = "| word | meaning |\n|---|---|\n"

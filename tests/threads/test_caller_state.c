@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "harness/step.h"
+#include "harness/stride.h"
 #include "tilegemm.h"
 
 enum { SIDE = 300 };
@@ -130,7 +130,7 @@ static int open_contexts(void **state)
 {
     tg_context **const contexts[] = {&one, &two, &three};
     (void)state;
-    repeat_count = step_count_cases(100);
+    repeat_count = stride_count_cases(100);
     for (int i = 0; i < 3; i++) {
         const tg_context_options options = {
             .struct_bytes = sizeof options, .device = "cpu", .thread_count = i + 1};

@@ -35,10 +35,10 @@ typedef struct worker {
     char failure[300];
 } worker;
 
-static void note_failure(worker *self, const char *step, const char *reason)
+static void note_failure(worker *self, const char *what, const char *reason)
 {
     if (!self->failure[0])
-        snprintf(self->failure, sizeof self->failure, "thread %d, %s: %.200s", self->index, step,
+        snprintf(self->failure, sizeof self->failure, "thread %d, %s: %.200s", self->index, what,
                  reason);
 }
 
@@ -51,13 +51,13 @@ static tg_problem make_problem(int size_index, tg_type type)
 }
 
 /* Computes by the plan given, or in one call if it is NULL, and compares. */
-static void compute(worker *self, const char *step, const tg_plan *plan, tg_problem problem,
+static void compute(worker *self, const char *what, const tg_plan *plan, tg_problem problem,
                     uint64_t seed)
 {
     check_operands operands;
     check_result result;
     if (!check_make_operands(&problem, seed, &operands)) {
-        note_failure(self, step, "no memory");
+        note_failure(self, what, "no memory");
         return;
     }
     tg_buffers buffers = {.struct_bytes = sizeof buffers,
@@ -67,11 +67,11 @@ static void compute(worker *self, const char *step, const tg_plan *plan, tg_prob
     tg_status status =
         plan ? tg_execute_plan(plan, &buffers) : tg_multiply(self->context, &problem);
     if (status != TG_STATUS_OK) {
-        note_failure(self, step, tg_get_error_detail());
+        note_failure(self, what, tg_get_error_detail());
     } else {
         check_compare(&problem, ALL_FLOPS, &result);
         if (!result.is_ok)
-            note_failure(self, step, "wrong result");
+            note_failure(self, what, "wrong result");
     }
     check_free_operands(&operands);
 }
@@ -103,12 +103,12 @@ static void *work(void *argument)
 {
     worker *self = argument;
     for (int round = 0; round < ROUND_COUNT; round++) {
-        int step = round + self->index;
-        tg_type type = (tg_type)(step % 4);
-        uint64_t seed = (uint64_t)step + 1;
-        compute(self, "one call", NULL, make_problem(step % SIZE_COUNT, type), seed);
+        int number = round + self->index;
+        tg_type type = (tg_type)(number % 4);
+        uint64_t seed = (uint64_t)number + 1;
+        compute(self, "one call", NULL, make_problem(number % SIZE_COUNT, type), seed);
         fail_on_purpose(self);
-        compute_by_own_plan(self, make_problem((step + 3) % SIZE_COUNT, type), seed);
+        compute_by_own_plan(self, make_problem((number + 3) % SIZE_COUNT, type), seed);
         compute(self, "shared plan", self->shared_plan, make_problem(SHARED_SIZE, TG_TYPE_FP32),
                 seed);
         /* No other thread has this shape: the cache of plans grows while the others use it. */

@@ -34,12 +34,21 @@ PRIVATE_WORDS = {
     r"panels? of queries": "query block",
     r"parts of k|split-K parts?": "splits",
     r"(?<!family )loose(ly)?": "unaligned",
+    r"k[ -]steps?|\d+ steps of k|without steps of k": "values of k",
+    r"keeps? step|in step with": "keep pace",
+    r"pass(es)? over k": "walk over k",
+    r"steps of (the|an|its) epilogue": "operations of the epilogue",
+    r"compiler pass(es)?": "compilation",
 }
 # Words of MPI and of CUDA, which each has for a thing of its own.
 FIELD_WORDS = {"rank (MPI)", "rank (CUDA)"}
 PRIVATE = re.compile(r"\b(" + "|".join(PRIVATE_WORDS) + r")\b", re.I)
 PRIVATE_NAMES = {"mend": "repair", "mends": "repair", "mended": "repair", "mover": "relayout",
                  "movers": "relayout", "turned": "transposed", "boxed": "TMA", "loose": "unaligned"}
+# A name that says `step` for the distance between two things: to neighbouring lines, rows or words.
+# A step is the depth of k that one stage covers.
+STEP_NAME = re.compile(
+    r"(?:.*_)?(?:row|col|line|elem|lane|k|bias|shift|file|pattern|random)_?step(?:_.*)?", re.I)
 USER_NAME = re.compile(r"(TGI_(FAMILY_cuda|IMAGE)_)?loose")  # a family, as users see it
 
 
