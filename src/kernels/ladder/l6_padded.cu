@@ -16,9 +16,8 @@
  */
 
 template <int T> struct tiles {
-    float a[T][T]; /* rows of A x values of k */
-    float b[T]
-           [T + 1]; /* columns of B x values of k, and a word that moves the next row on a bank */
+    float a[T][T];     /* rows of A x values of k */
+    float b[T][T + 1]; /* columns of B x values of k; one word moves the next row on a bank */
 };
 
 /* Element (y, x) of the tile of A, (x, y) of that of B: global reads still run along rows. */
