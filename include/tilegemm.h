@@ -210,8 +210,8 @@ typedef struct tg_context_options {
                            kernels on the CPU, with every access to memory checked (default:
                            TILEGEMM_DEVICE, else "cpu") */
     const char *isa;    /* highest instruction set to use: "generic", "avx2", "avx512",
-                           "avx512_bf16" on the CPU, "sm75", "sm80", "sm89", "sm90a" on a GPU
-                           (default: TILEGEMM_ISA, else all that the device has) */
+                           "avx512_bf16", "amx" on the CPU, "sm75", "sm80", "sm89", "sm90a" on
+                           a GPU (default: TILEGEMM_ISA, else all that the device has) */
     int thread_count;   /* CPU threads, 1..1024; no more run than there are processors (default:
                            TILEGEMM_THREADS, else OMP_NUM_THREADS, else the processors that the
                            affinity mask and the CPU quota of the control groups leave) */

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { peak_type_count = 4, isa_count = 4 };
+enum { peak_type_count = 4, isa_count = 5 };
 static const tg_type peak_types[peak_type_count] = {TG_TYPE_FP32, TG_TYPE_FP64, TG_TYPE_BF16,
                                                     TG_TYPE_FP16};
-static const char *const isa_names[isa_count] = {"generic", "avx2", "avx512", "avx512_bf16"};
+static const char *const isa_names[isa_count] = {"generic", "avx2", "avx512", "avx512_bf16", "amx"};
 
 typedef struct report {
     cli_machine machine;

@@ -16,7 +16,7 @@ static const struct {
     const char *option, *words[16];
 } known_words[] = {
     {"device", {"cpu", "cuda", "cuda:0", "cuda:1", "sim"}},
-    {"isa", {"generic", "avx2", "avx512", "avx512_bf16", "sm75", "sm80", "sm89", "sm90a"}},
+    {"isa", {"generic", "avx2", "avx512", "avx512_bf16", "amx", "sm75", "sm80", "sm89", "sm90a"}},
     {"peer",
      {"all", "none", "openblas", "blis", "onednn", "onednn_sgemm", "libxsmm", "mkl", "cublas",
       "cublas_lt", "cublas_best"}},

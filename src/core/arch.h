@@ -9,13 +9,14 @@ enum {
     TGI_FEATURE_AVX2 = 1 << 0,   /* AVX2, FMA, F16C */
     TGI_FEATURE_AVX512 = 1 << 1, /* AVX-512 F, BW, DQ, VL */
     TGI_FEATURE_AVX512_BF16 = 1 << 2,
-    TGI_FEATURE_CP_ASYNC = 1 << 3, /* copies from global to shared memory in the background */
-    TGI_FEATURE_BF16_MMA = 1 << 4, /* mma.sync on BF16 and TF32 */
-    TGI_FEATURE_FP64_MMA = 1 << 5, /* mma.sync on FP64 */
-    TGI_FEATURE_FP8_MMA = 1 << 6,  /* mma.sync on FP8 */
-    TGI_FEATURE_TMA = 1 << 7,
-    TGI_FEATURE_EARLY_LAUNCH = 1 << 8, /* griddepcontrol */
-    TGI_FEATURE_WGMMA = 1 << 9,
+    TGI_FEATURE_AMX_BF16 = 1 << 3, /* AMX tiles, their products of BF16, and the system's consent */
+    TGI_FEATURE_CP_ASYNC = 1 << 4, /* copies from global to shared memory in the background */
+    TGI_FEATURE_BF16_MMA = 1 << 5, /* mma.sync on BF16 and TF32 */
+    TGI_FEATURE_FP64_MMA = 1 << 6, /* mma.sync on FP64 */
+    TGI_FEATURE_FP8_MMA = 1 << 7,  /* mma.sync on FP8 */
+    TGI_FEATURE_TMA = 1 << 8,
+    TGI_FEATURE_EARLY_LAUNCH = 1 << 9, /* griddepcontrol */
+    TGI_FEATURE_WGMMA = 1 << 10,
     TGI_FEATURES_SM80 = TGI_FEATURE_CP_ASYNC | TGI_FEATURE_BF16_MMA | TGI_FEATURE_FP64_MMA,
     TGI_FEATURES_SM90 =
         TGI_FEATURES_SM80 | TGI_FEATURE_FP8_MMA | TGI_FEATURE_TMA | TGI_FEATURE_EARLY_LAUNCH

@@ -112,7 +112,7 @@ static tg_status choose(const tgi_machine *machine, const tg_attention *a,
 {
     choice->isa = machine->isa;
 #if defined(__x86_64__)
-    if (choice->isa == TGI_ISA_avx512_bf16)
+    if (choice->isa == TGI_ISA_avx512_bf16 || choice->isa == TGI_ISA_amx)
         choice->isa = TGI_ISA_avx512; /* weights stay FP32 */
 #endif
     snprintf(choice->kernel, sizeof choice->kernel, "cpu_attention_%s_%s",

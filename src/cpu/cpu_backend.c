@@ -20,6 +20,7 @@ const tgi_isa_kernels *tgi_cpu_select_type(tgi_isa isa, tg_type type)
         [TGI_ISA_avx2] = tgi_isa_avx2,
         [TGI_ISA_avx512] = tgi_isa_avx512,
         [TGI_ISA_avx512_bf16] = tgi_isa_avx512_bf16,
+        [TGI_ISA_amx] = tgi_isa_amx,
 #endif
     };
     return &tables[isa][type];
@@ -33,9 +34,7 @@ const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel)
 double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel)
 {
     const tgi_tile_set *tiles = tgi_cpu_select(kernel)->tiles;
-    double products = (double)(tiles->vector_elems * tiles->k_per_elem);
-    /* A core has two units; without fused multiply-adds a product takes both. */
-    return tiles->has_fma ? 2.0 * products : products;
+    return (double)(tiles->vectors_per_cycle * tiles->vector_elems * tiles->k_per_elem);
 }
 
 int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem)

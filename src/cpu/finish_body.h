@@ -45,12 +45,13 @@ static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int6
         for (; stride == 1 && j + VECTOR_ELEMS <= cols; j += VECTOR_ELEMS)                         \
             type##_store(values + j, ACC(load)(row + j));                                          \
         if (stride == 1 && j < cols)                                                               \
-            type##_store_some(values + j, ACC(load)(row + j), (int)(cols - j));                    \
+            type##_store_some(values + j, ACC(load_some)(row + j, (int)(cols - j)),                \
+                              (int)(cols - j));                                                    \
         for (j = 0; stride != 1 && j < cols; j++)                                                  \
             type##_store_some(values + j * stride, ACC(set)(row[j]), 1);                           \
     } while (0)
 
-/* Writes `cols` elements of a row. `row` has FINISH_COLS elements, whatever cols is. */
+/* Writes `cols` elements of a row. */
 static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int64_t cols,
                                         int64_t stride, tg_type type)
 {
@@ -241,12 +242,20 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
 
 static TARGET void ACC_LOCAL(finish)(const tgi_finish *f)
 {
+    const tgi_problem *p = f->problem;
+    const int64_t bytes = tgi_type_bytes(p->d_type);
+    const int is_sum_alone = f->is_first && f->is_last && tgi_epilogue_is_sum_alone(&p->epilogue);
     /* Some columns of all rows are finished before the next ones, so that the lines of a D along
      * its columns stay in L1. */
     for (int64_t col = 0; col < f->cols; col += FINISH_COLS) {
         int64_t cols = f->cols - col < FINISH_COLS ? f->cols - col : FINISH_COLS;
-        for (int64_t i = 0; i < f->rows; i++)
-            ACC_LOCAL(finish_row)(f, i, col, cols);
+        for (int64_t i = 0; i < f->rows; i++) {
+            if (is_sum_alone)
+                ACC_LOCAL(write_row)
+            ((char *)f->d + (i * p->d.row + col * p->d.col) * bytes,
+             (const ACC(elem) *)f->sums + i * f->sums_row + col, cols, p->d.col, p->d_type);
+            else ACC_LOCAL(finish_row)(f, i, col, cols);
+        }
     }
 }
 

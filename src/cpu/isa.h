@@ -86,7 +86,9 @@ extern const tgi_isa_kernels tgi_isa_generic[TGI_TYPE_COUNT];
 #if defined(__x86_64__)
 extern const tgi_isa_kernels tgi_isa_avx2[TGI_TYPE_COUNT];
 extern const tgi_isa_kernels tgi_isa_avx512[TGI_TYPE_COUNT];
-extern const tgi_isa_kernels tgi_isa_avx512_bf16[TGI_TYPE_COUNT]; /* BF16 alone */
+/* The following have BF16 alone. */
+extern const tgi_isa_kernels tgi_isa_avx512_bf16[TGI_TYPE_COUNT];
+extern const tgi_isa_kernels tgi_isa_amx[TGI_TYPE_COUNT];
 #endif
 
 #endif

@@ -43,4 +43,26 @@ const tgi_isa_kernels tgi_isa_avx512_bf16[TGI_TYPE_COUNT] = {
                       dot_avx512_bf16},
 };
 
+/* AMX tiles read the same pairs. All other kernels are those of AVX-512. */
+#include "cpu/simd_amx.h"
+
+#undef ACC_NAME
+#undef IN_NAME
+#undef TILE_ROWS
+#undef TILE_VECTORS
+#include "cpu/amx_tile_body.h"
+
+const tgi_isa_kernels tgi_isa_amx[TGI_TYPE_COUNT] = {
+    [TG_TYPE_BF16] = {NULL,
+                      {NULL, NULL},
+                      &TILE(tile_set),
+                      pack_k_inner,
+                      pack_k_outer,
+                      copy_avx512_bf16,
+                      finish_avx512_fp32,
+                      activate_avx512_fp32,
+                      rank_avx512_bf16,
+                      dot_avx512_bf16},
+};
+
 #endif

@@ -99,6 +99,7 @@ typedef struct tile_walk {
     const char *bias;  /* the part of the block, or D if there is none; it is then never read */
     const char *a, *b; /* first elements of the tile */
     int64_t a_row;     /* elements from one row of A to the next */
+    int shape_rows, shape_cols; /* the arguments of the last set_shape, 0 before it */
     tgi_tile tile;
 } tile_walk;
 
@@ -114,6 +115,12 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
     tile->a_ahead = s->a.is_in_micropanels || s->tiling.count == 1
                         ? 0
                         : tgi_cpu_find_ahead(tiles, s->a.order, rows, tile->a_tile_stride);
+    tile->rows = (int)rows;
+    if (tiles->set_shape && (walk->shape_rows != tile->rows || walk->shape_cols != tile->cols)) {
+        walk->shape_rows = tile->rows;
+        walk->shape_cols = tile->cols;
+        tiles->set_shape(tile->rows, tile->cols);
+    }
     const char *a = walk->a;
     const int64_t call_tiles = walk->target == TO_FINISH || tgi_cpu_is_narrow(tiles) ? 1 : count;
     tile->tile_count = call_tiles;
@@ -140,6 +147,7 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     const int64_t bytes = s->tiles->accum_bytes;
     tgi_tile *tile = &walk->tile;
     walk->micropanels = s;
+    walk->shape_rows = walk->shape_cols = 0;
     walk->a_row = s->a.is_in_micropanels        ? s->k_elems
                   : s->a.order == TGI_A_ALONG_K ? s->a.stride
                                                 : 1;
@@ -210,4 +218,6 @@ void tgi_cpu_run_micropanels(const tgi_micropanels *s)
             walk.a += count * rows * walk.a_row * elem_bytes;
         }
     }
+    if (s->tiles->release)
+        s->tiles->release();
 }

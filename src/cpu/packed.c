@@ -38,7 +38,7 @@ typedef struct packed_run {
  * odd number of cache lines, because rows would otherwise share cache sets. */
 static int64_t count_k_elems(const tgi_tile_set *tiles, int64_t k)
 {
-    return tgi_divide_up(k, tiles->k_per_elem);
+    return tgi_round_up(tgi_divide_up(k, tiles->k_per_elem), tiles->k_step);
 }
 
 static int64_t pitch_elems(const tgi_tile_set *tiles, int64_t k)
@@ -84,6 +84,17 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_dec
 
 #define PACKED_DEPTH 16 /* values of k, even: pairs are not torn apart */
 
+/* Fills the micropanels of a packed B with zeros behind k, to whole steps. */
+static void fill_b(const tgi_tile_set *tiles, int64_t k, int64_t micropanels,
+                   const tgi_right *right)
+{
+    const int64_t filled = tgi_divide_up(k, tiles->k_per_elem) * right->cols;
+    char *end = (char *)right->data + filled * tiles->elem_bytes;
+    const size_t size_bytes = (size_t)((right->micropanel_elems - filled) * tiles->elem_bytes);
+    for (int64_t i = 0; i < micropanels && size_bytes > 0; i++)
+        memset(end + i * right->micropanel_elems * tiles->elem_bytes, 0, size_bytes);
+}
+
 static void pack_b(const packed_run *run, const tgi_micropanels *s, int64_t k0, int64_t k,
                    tgi_right *right, char *block)
 {
@@ -119,6 +130,7 @@ static void pack_b(const packed_run *run, const tgi_micropanels *s, int64_t k0, 
             run->pack_b(&copy);
         }
     }
+    fill_b(tiles, k, tgi_divide_up(s->cols, micropanel_cols), right);
 }
 
 /* Packs rows row .. row + rows of A. The contiguous dimension stays contiguous. */
@@ -134,7 +146,7 @@ static void pack_a(const packed_run *run, const tgi_micropanels *s, int64_t k0, 
         return;
     }
     left->data = block;
-    if (p->a.row != 1 || p->a.col == 1) {
+    if (p->a.row != 1 || p->a.col == 1 || tiles->set_shape) {
         left->order = TGI_A_ALONG_K;
         left->is_in_micropanels = 0;
         left->stride = pitch_elems(tiles, k);

@@ -14,7 +14,7 @@
 #include "cpu/prefetch.h"
 #include "tilegemm.h"
 
-#define TGI_TILE_MAX_BYTES 2048 /* largest D of a packed tile, as accumulators */
+#define TGI_TILE_MAX_BYTES 4096 /* largest D of a packed tile, as accumulators */
 #define TGI_PEAK_CHAINS 12
 #define TGI_TILE_UNROLL 2 /* values of k in one turn of a tile's loop */
 
@@ -30,7 +30,7 @@ typedef struct tgi_tile {
      * tiles. With 0 it prefetches what it reads itself. */
     int64_t a_ahead, b_ahead;
     int64_t b_row, c_row, d_row;
-    int cols;         /* 1 .. tile_cols */
+    int rows, cols;   /* 1 .. those of the set; functions for a single number know their rows */
     int is_plain;     /* D is the sums as they are */
     int is_by_memory; /* the sums of a wide tile go to D through memory */
     int is_d_far;     /* wide tiles prefetch D and C while the sums are formed */
@@ -53,16 +53,22 @@ typedef enum tgi_a_order {
 } tgi_a_order;
 
 typedef struct tgi_tile_set {
-    int rows, cols;      /* largest tile */
-    int vector_elems;    /* columns of one vector */
-    int64_t elem_bytes;  /* size of A's and B's elements as the tile reads them */
-    int64_t k_per_elem;  /* products an element holds: 2 for BF16 pairs, else 1 */
-    int64_t accum_bytes; /* size of C's and D's elements: FP32 4, FP64 8 */
-    int has_fma;         /* 1: one instruction multiplies and adds; 0: two do */
+    int rows, cols;        /* largest tile */
+    int vector_elems;      /* columns of one vector */
+    int64_t elem_bytes;    /* size of A's and B's elements as the tile reads them */
+    int64_t k_per_elem;    /* products an element holds: 2 for BF16 pairs, else 1 */
+    int64_t k_step;        /* elements along k of a step; packed blocks are filled up with zeros */
+    int64_t accum_bytes;   /* size of C's and D's elements: FP32 4, FP64 8 */
+    int has_fma;           /* 1: one instruction multiplies and adds; 0: two do */
+    int vectors_per_cycle; /* vectors of sums to which a core adds products in a cycle */
     tgi_tile_fn *const (*functions)[TGI_A_ORDER_COUNT];
     /* Runs `iterations` x TGI_PEAK_CHAINS vectors of independent multiply-adds on registers, for
      * the peak; NULL in a set of narrow tiles. */
     double (*fma_loop)(int64_t iterations);
+    /* NULL where registers have no shape. Otherwise A is always packed along k, tiles run after a
+     * set_shape of their rows and columns, and `release` comes after the last tile of a block. */
+    void (*set_shape)(int rows, int cols);
+    void (*release)(void);
 } tgi_tile_set;
 
 #endif

@@ -287,10 +287,17 @@ static TARGET double TILE(fma_loop)(int64_t iterations)
 }
 #endif
 
-static const tgi_tile_set TILE(tile_set) = {
-    TILE_ROWS,  TILE_VECTORS *VECTOR_ELEMS, VECTOR_ELEMS, sizeof(IN(elem)),
-    K_PER_ELEM, sizeof(ACC(elem)),          HAS_FMA,      TILE(tile_functions),
-    FMA_LOOP};
+static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
+                                            .cols = TILE_VECTORS * VECTOR_ELEMS,
+                                            .vector_elems = VECTOR_ELEMS,
+                                            .elem_bytes = sizeof(IN(elem)),
+                                            .k_per_elem = K_PER_ELEM,
+                                            .k_step = 1,
+                                            .accum_bytes = sizeof(ACC(elem)),
+                                            .has_fma = HAS_FMA,
+                                            .vectors_per_cycle = 1 + HAS_FMA,
+                                            .functions = TILE(tile_functions),
+                                            .fma_loop = FMA_LOOP};
 
 #undef NARROW_UNROLL
 #undef AHEAD_LINE

@@ -17,7 +17,7 @@ from bench_case import PROGRAMS, BenchCase, run_tests
 
 SUITES = ("square", "cubes", "layouts", "odd", "skinny", "llm", "tokens", "cliff",
           "rounded", "seeds")
-ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
+ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16", "amx")
 RECORD_KEYS = {"m", "n", "k", "layout", "type", "precision", "threads", "device", "name", "kind",
                "median_s", "min_s", "max_s", "gflop_per_s", "max_error", "samples_s", "shape",
                "is_right", "max_bound_share", "repeat_count", "spread", "sustained_s"}

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
+ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16", "amx")
 COMMANDS = ("multiply", "attention", "bench", "explain", "simulate", "profile", "report", "kernels",
             "info")
 TILEGEMM, SOURCE, MANUAL = "tilegemm", ".", "."

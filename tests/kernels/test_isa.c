@@ -20,7 +20,7 @@
 #define WORK_LIMIT 12000
 
 /* The instruction sets stand in order, from the least to the most. */
-static const char *const isa_names[] = {"generic", "avx2", "avx512", "avx512_bf16"};
+static const char *const isa_names[] = {"generic", "avx2", "avx512", "avx512_bf16", "amx"};
 #define ISA_COUNT (int)(sizeof isa_names / sizeof *isa_names)
 
 static int find_isa(const char *name)

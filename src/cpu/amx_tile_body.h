@@ -1,0 +1,195 @@
+/*
+ * The micro-kernel on AMX tiles: 32 x 32 sums in four tile registers of 16 x 16. A step takes 32
+ * steps of k: two registers of A, 16 rows of pairs each, and two of B, 16 rows of 16 pairs.
+ *
+ * The including file has included the vectors and defines ISA_NAME, TARGET and the operations on
+ * tile registers, whose numbers are literals. Tests define them in C:
+ *   TILE_CONFIGURE(config)          the shapes of all registers, from an amx_config
+ *   TILE_RELEASE()                  leaves the registers without shapes
+ *   TILE_ZERO(tile)
+ *   TILE_LOAD(tile, rows, stride)   rows of 64 bytes or less, `stride` bytes apart
+ *   TILE_STORE(tile, rows, stride)
+ *   TILE_DOT(sums, a, b)            sums += a b, BF16 pairs along k
+ */
+#define ACC_NAME fp32
+#define IN_NAME bf16x2
+#define TILE_ROWS 32
+#define TILE_VECTORS (32 / VECTOR_ELEMS)
+#include "cpu/finish_tile_body.h"
+
+#define SIDE 16 /* rows of a register, and 32-bit elements of its rows */
+
+/* The operand of LDTILECFG. A register without rows has no bytes a row either. */
+typedef struct amx_config {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} amx_config;
+
+static TARGET void set_register(amx_config *config, int tile, int rows, int cols)
+{
+    const int is_used = rows > 0 && cols > 0;
+    config->rows[tile] = (uint8_t)(is_used ? rows : 0);
+    config->row_bytes[tile] = (uint16_t)(is_used ? 4 * cols : 0);
+}
+
+/* Registers 0 to 3 hold sums: upper left, upper right, lower left, lower right; 4 and 5 hold A, 6
+ * and 7 B. An instruction takes less time for fewer rows. */
+static TARGET void TILE(set_shape)(int rows, int cols)
+{
+    const int row_counts[] = {rows < SIDE ? rows : SIDE, rows < SIDE ? 0 : rows - SIDE};
+    const int col_counts[] = {cols < SIDE ? cols : SIDE, cols < SIDE ? 0 : cols - SIDE};
+    amx_config config = {.palette = 1};
+    for (int q = 0; q < 2; q++) {
+        set_register(&config, 2 * q, row_counts[q], col_counts[0]);
+        set_register(&config, 2 * q + 1, row_counts[q], col_counts[1]);
+        set_register(&config, 4 + q, row_counts[q], SIDE);
+        set_register(&config, 6 + q, col_counts[q] > 0 ? SIDE : 0, col_counts[q]);
+    }
+    TILE_CONFIGURE(config);
+}
+
+static TARGET void TILE(release)(void)
+{
+    TILE_RELEASE();
+}
+
+/* Writes A B to `sums`, whose rows are `sums_stride` bytes apart. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(sum_products)(const tgi_tile *t, const uint32_t *a, const uint32_t *b, float *sums,
+                   int64_t sums_stride, const int has_lower, const int has_right)
+{
+    const int64_t a_stride = t->a_stride * (int64_t)sizeof *a;
+    const int64_t b_stride = t->b_row * (int64_t)sizeof *b;
+    const int64_t k = t->k, b_step = SIDE * t->b_row;
+    const uint32_t *lower = a + SIDE * t->a_stride;
+    TILE_ZERO(0);
+    if (has_right)
+        TILE_ZERO(1);
+    if (has_lower)
+        TILE_ZERO(2);
+    if (has_lower && has_right)
+        TILE_ZERO(3);
+    for (int64_t p = 0; p < k; p += SIDE, b += b_step) {
+        TILE_LOAD(4, a + p, a_stride);
+        TILE_LOAD(6, b, b_stride);
+        TILE_DOT(0, 4, 6);
+        if (has_right) {
+            TILE_LOAD(7, b + SIDE, b_stride);
+            TILE_DOT(1, 4, 7);
+        }
+        if (has_lower) {
+            TILE_LOAD(5, lower + p, a_stride);
+            TILE_DOT(2, 5, 6);
+        }
+        if (has_lower && has_right)
+            TILE_DOT(3, 5, 7);
+    }
+    TILE_STORE(0, sums, sums_stride);
+    if (has_right)
+        TILE_STORE(1, sums + SIDE, sums_stride);
+    sums += SIDE * sums_stride / (int64_t)sizeof *sums;
+    if (has_lower)
+        TILE_STORE(2, sums, sums_stride);
+    if (has_lower && has_right)
+        TILE_STORE(3, sums + SIDE, sums_stride);
+}
+
+static TARGET void TILE(choose_registers)(const tgi_tile *t, const uint32_t *a, const uint32_t *b,
+                                          float *sums, int64_t sums_stride)
+{
+    if (t->rows > SIDE && t->cols > SIDE)
+        TILE(sum_products)(t, a, b, sums, sums_stride, 1, 1);
+    else if (t->rows > SIDE)
+        TILE(sum_products)(t, a, b, sums, sums_stride, 1, 0);
+    else if (t->cols > SIDE)
+        TILE(sum_products)(t, a, b, sums, sums_stride, 0, 1);
+    else
+        TILE(sum_products)(t, a, b, sums, sums_stride, 0, 0);
+}
+
+/* Computes all tiles of a call, one below the other, for set_shape's rows and columns. */
+static TARGET void TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b,
+                                     const void *c_start, void *d_start, const void *bias_start,
+                                     double alpha, double beta)
+{
+    const uint32_t *a = a_start;
+    const float *c = c_start, *bias = bias_start;
+    float *d = d_start;
+    for (int64_t left = t->tile_count;;) {
+        if (t->is_d_far) {
+            for (int i = 0; i < t->rows; i++)
+                for (int j = 0; j < t->cols; j += SIDE)
+                    __builtin_prefetch(d + i * t->d_row + j);
+            if (beta != 0.0 && c != d)
+                TILE(prefetch_c)(t, c, t->rows);
+        }
+        if (t->is_plain) {
+            TILE(choose_registers)(t, a, b, d, t->d_row * (int64_t)sizeof *d);
+        } else {
+            _Alignas(64) float sums[TILE_ROWS * TILE_ROWS];
+            TILE(choose_registers)(t, a, b, sums, TILE_ROWS * (int64_t)sizeof *sums);
+            TILE(finish_tile)(t, d, c, sums, bias, t->rows, alpha, beta);
+        }
+        if (--left == 0)
+            return;
+        if (t->bias == TG_BIAS_ROW)
+            bias += t->rows;
+        a += t->a_step;
+        d += t->rows * t->d_row;
+        c += t->rows * t->c_row;
+    }
+}
+
+/* Runs as many products as `iterations` x TGI_PEAK_CHAINS vectors of sums take, in four chains. */
+static TARGET double TILE(fma_loop)(int64_t iterations)
+{
+    static const uint32_t zeros[SIDE * SIDE];
+    const int64_t vectors_per_dot =
+        SIDE * SIDE; /* a vector has 16 sums, to which a pair is added */
+    TILE(set_shape)(TILE_ROWS, TILE_ROWS);
+    TILE_ZERO(0);
+    TILE_ZERO(1);
+    TILE_ZERO(2);
+    TILE_ZERO(3);
+    TILE_LOAD(4, zeros, (int64_t)sizeof zeros / SIDE);
+    TILE_LOAD(6, zeros, (int64_t)sizeof zeros / SIDE);
+    for (int64_t left = iterations * TGI_PEAK_CHAINS / vectors_per_dot; left > 0; left -= 4) {
+        TILE_DOT(0, 4, 6);
+        TILE_DOT(1, 4, 6);
+        TILE_DOT(2, 4, 6);
+        TILE_DOT(3, 4, 6);
+    }
+    float sums[SIDE * SIDE];
+    TILE_STORE(0, sums, (int64_t)sizeof sums / SIDE);
+    TILE_RELEASE();
+    return sums[0];
+}
+
+/* One function serves tiles of all rows; A is always packed along k. */
+#define FUNCTIONS                                                                                  \
+    {                                                                                              \
+        TILE(tile_column), NULL                                                                    \
+    }
+#define FUNCTIONS_8                                                                                \
+    FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS
+static tgi_tile_fn *const TILE(tile_functions)[][TGI_A_ORDER_COUNT] = {FUNCTIONS_8, FUNCTIONS_8,
+                                                                       FUNCTIONS_8, FUNCTIONS_8};
+
+/* A core multiplies two registers, 256 vectors of sums, in 16 cycles. */
+static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
+                                            .cols = TILE_ROWS,
+                                            .vector_elems = SIDE,
+                                            .elem_bytes = sizeof(uint32_t),
+                                            .k_per_elem = 2,
+                                            .k_step = SIDE,
+                                            .accum_bytes = sizeof(float),
+                                            .has_fma = 1,
+                                            .vectors_per_cycle = 16,
+                                            .functions = TILE(tile_functions),
+                                            .fma_loop = TILE(fma_loop),
+                                            .set_shape = TILE(set_shape),
+                                            .release = TILE(release)};
+
+#undef FUNCTIONS
+#undef FUNCTIONS_8

@@ -1,0 +1,195 @@
+/*
+ * Tests family packed on AMX tiles. The tile instructions are those of amx_in_c.h, so that packing,
+ * tails and shapes of registers are tested on every machine with AVX512_BF16, whose functions pack.
+ * On a machine with AMX, D of the row itself must have the same bits.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "check/check.h"
+#include "cpu/cpu.h"
+#include "plan/plan_object.h"
+
+#include "cpu/simd_generic.h"
+
+#undef ISA_NAME
+#define ISA_NAME in_c
+#define TGI_EPILOGUE_HAS_FMA 0
+#include "core/epilogue.h"
+#include "cpu/names.h"
+
+#include "amx_in_c.h"
+
+static void activate_in_c_fp32(void *sums, int64_t rows, int64_t cols, int64_t row_elems,
+                               tg_activation kind, tg_type d_type)
+{
+    tgi_isa_generic[TG_TYPE_FP32].activate(sums, rows, cols, row_elems, kind, d_type);
+}
+
+#include "cpu/amx_tile_body.h"
+
+static tgi_machine machine;
+static const tgi_kernel *row;
+static tgi_isa_kernels kernels; /* the row's functions, with tiles in C */
+
+/* Makes a plan of the row's decisions whose tiles are those of `kernels`. */
+static tg_plan *make_plan(tg_context *context, const tg_problem *problem, int *is_run)
+{
+    tg_plan *plan;
+    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = "cpu_packed_generic_bf16"};
+    tgi_proposal proposal = {.kernel = row};
+    assert_int_equal(tg_create_plan(context, problem, &options, &plan), TG_STATUS_OK);
+    tgi_cpu_prepared *prepared = plan->prepared;
+    tgi_cpu_packed.propose(&machine, &plan->problem, &proposal);
+    assert_true(proposal.is_legal);
+    *is_run = plan->launch == tgi_cpu_packed.launch;
+    if (*is_run) {
+        prepared->kernels = &kernels;
+        prepared->pack_b = kernels.pack_k_outer;
+        prepared->decision = proposal.decision;
+        prepared->thread_count = proposal.thread_count;
+        plan->proposal.workspace_bytes = proposal.workspace_bytes;
+        plan->takes_workspace = 1;
+    }
+    return plan;
+}
+
+static void execute(const tg_plan *plan, const tg_problem *problem)
+{
+    tg_buffers buffers;
+    assert_int_equal(tg_init_buffers(&buffers, sizeof buffers, problem), TG_STATUS_OK);
+    assert_int_equal(tg_execute_plan(plan, &buffers), TG_STATUS_OK);
+}
+
+/* Runs the row itself, on a machine that has it. D must have the bits that tiles in C gave. */
+static void compare_row(tg_context *context, tg_problem *problem, const check_operands *operands,
+                        const char *shape)
+{
+    tg_plan *plan;
+    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = row->name};
+    const size_t size_bytes = (size_t)operands->size_bytes[TGI_OPERAND_d];
+    char *d = operands->allocation[TGI_OPERAND_d], *before = malloc(size_bytes);
+    assert_non_null(before);
+    assert_int_equal(tg_create_plan(context, problem, &options, &plan), TG_STATUS_OK);
+    memcpy(before, d, size_bytes);
+    execute(plan, problem);
+    for (size_t i = 0; i < size_bytes; i++)
+        if (d[i] != before[i])
+            fail_msg("%s: AMX and tiles in C differ at byte %zu of D", shape, i);
+    tg_destroy_plan(plan);
+    free(before);
+}
+
+static void check_shape(const char *shape, int thread_count)
+{
+    tg_context *context;
+    tg_context_options options = {.struct_bytes = sizeof options, .thread_count = thread_count};
+    tg_problem problem;
+    check_operands operands;
+    check_result result;
+    int is_run;
+    assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
+    machine.thread_count = thread_count;
+    assert_int_equal(tg_parse_problem(shape, &problem, sizeof problem), TG_STATUS_OK);
+    assert_true(check_make_operands(&problem, 11, &operands));
+    tg_plan *plan = make_plan(context, &problem, &is_run);
+    execute(plan, &problem);
+    check_compare(&problem, 1e9, &result);
+    if (!result.is_ok)
+        fail_msg("%s: d(%lld, %lld) is %g, not %g", shape, (long long)result.bad_row,
+                 (long long)result.bad_col, result.bad_value, result.bad_expected);
+    tg_destroy_plan(plan);
+    if (is_run && tgi_kernels_isa_runs(row->isa, machine.features))
+        compare_row(context, &problem, &operands, shape);
+    check_free_operands(&operands);
+    tg_destroy_context(context);
+}
+
+static const char *const shapes[] = {
+    "1x1x1:bf16",
+    "16x16x32:bf16:d=fp32",
+    "32x32x64:bf16:d=fp32",
+    "33x47x65:bf16",
+    "33x47x65:bf16:nt:d=fp32",
+    "33x47x65:bf16:tn",
+    "33x47x65:bf16:tt:alpha=0.5:d=fp32",
+    "17x15x31:bf16:d=fp32:beta=1",
+    "31x97x33:bf16:d=fp32:bias=col:act=relu",
+    "65x30x130:bf16:tn:bias=row:act=gelu_erf",
+    "50x333x7:bf16:ldd=336:batch=3",
+    "100x40x1:bf16:tt:d=fp32:dcol",
+    "7x300x64:bf16:nt:act=silu:bias=col:d=fp32",
+    "129x130x33:bf16:lda=1201:ldb=1203:ldd=1207:d=fp32",
+    "61x250x211:bf16:rsa=3:csa=701:rsb=2:csb=603",
+    "40x45x2101:bf16:beta=0.5",
+    "40x45x2101:bf16:d=fp32:tt",
+    "70x65x4100:bf16:nt:d=fp32:rsd=2:csd=200",
+    "300x70x40:bf16:tn:d=fp32:beta=-1.25",
+    "20x600x3000:bf16:nt",
+};
+
+static void test_shapes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        for (int thread_count = 1; thread_count <= 3; thread_count++)
+            check_shape(shapes[i], thread_count);
+}
+
+/* Sums are those of 32 steps at a time, in the order of k, whatever the tile of an element. */
+static void test_order(void **state)
+{
+    const int m = 45, n = 51, k = 99;
+    uint32_t a[45][50] = {{0}}, b[50][51] = {{0}};
+    tg_context *context;
+    tg_problem problem;
+    check_operands operands;
+    int is_run;
+    (void)state;
+    assert_int_equal(tg_create_context(NULL, &context), TG_STATUS_OK);
+    assert_int_equal(tg_parse_problem("45x51x99:bf16:d=fp32", &problem, sizeof problem),
+                     TG_STATUS_OK);
+    assert_true(check_make_operands(&problem, 12, &operands));
+    const uint16_t *given_a = problem.a.data, *given_b = problem.b.data;
+    for (int p = 0; p < k; p++) {
+        for (int i = 0; i < m; i++)
+            a[i][p / 2] |= (uint32_t)given_a[i * problem.a.row_stride + p] << p % 2 * 16;
+        for (int j = 0; j < n; j++)
+            b[p / 2][j] |= (uint32_t)given_b[p * problem.b.row_stride + j] << p % 2 * 16;
+    }
+    tg_plan *plan = make_plan(context, &problem, &is_run);
+    assert_true(is_run);
+    execute(plan, &problem);
+    const float *d = problem.d.data;
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < n; j++) {
+            float sum = 0.0f;
+            for (int q = 0; q < 50; q += SIDE)
+                sum = amx_add_products(sum, &a[i][q], &b[q][j], n, 50 - q < SIDE ? 50 - q : SIDE);
+            assert_true(d[i * problem.d.row_stride + j] == sum);
+        }
+    }
+    tg_destroy_plan(plan);
+    check_free_operands(&operands);
+    tg_destroy_context(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes), cmocka_unit_test(test_order)};
+    tgi_cpu_detect(&machine);
+    for (int i = 0; i < tgi_kernels_count(); i++)
+        if (tgi_kernels_get(i)->isa == TGI_ISA_amx)
+            row = tgi_kernels_get(i);
+    if (!tgi_kernels_isa_runs(TGI_ISA_avx512_bf16, machine.features)) {
+        printf("skipped: this machine lacks avx512_bf16\n");
+        return 77;
+    }
+    kernels = *tgi_cpu_select(row);
+    kernels.tiles = &TILE(tile_set);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
