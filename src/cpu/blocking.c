@@ -171,6 +171,8 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
     }
     /* Equal blocks are better than a small last one. */
     decision->mc = is_in_strips ? rows : tgi_divide_up(rows, tgi_divide_up(rows, mc));
+    if (tiles->open && !is_in_strips)
+        decision->mc = tgi_round_up(decision->mc, tiles->rows);
     decision->nc = tgi_divide_up(tgi_divide_up(cols, tgi_divide_up(cols, nc)), micropanel_cols) *
                    micropanel_cols;
     decision->strip_cols = decision->nc;
@@ -214,8 +216,9 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     work->macs = task_cycles * macs_per_cycle * tasks;
     work->macs_per_cycle = macs_per_cycle;
     /* Tiles that follow rows are called one by one. So are narrow ones, but their calls set up no
-     * loop over tiles. */
-    work->fixed_cycles = 1000.0 * tasks + (decision->is_along_rows ? 120.0 : 40.0) * tile_count;
+     * loop over tiles. Sums in registers of AMX go to memory first. */
+    const double tile_cycles = tiles->open ? 300.0 : decision->is_along_rows ? 120.0 : 40.0;
+    work->fixed_cycles = 1000.0 * tasks + tile_cycles * tile_count;
     /* Micropanels of a B in place are narrow columns, unless its rows are hardly wider. */
     double b_bytes = (double)(p->k * p->n) * (double)tgi_type_bytes(p->type);
     if (!decision->is_b_packed && p->n > 2 * tiles->cols && b_bytes > (double)machine->l1_bytes)

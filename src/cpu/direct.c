@@ -233,7 +233,7 @@ static void add_micropanels(const tgi_problem *p, const tgi_tile_set *tiles, int
     micropanels->micropanel_bytes = cols * tiles->elem_bytes;
     micropanels->bias_bytes = p->epilogue.bias == TG_BIAS_COL ? micropanels->micropanel_bytes : 0;
     const int64_t b_row = prepared->copy_b ? cols : p->b.row;
-    add_height(p, tiles, tiling.rows + 1, tiling.larger_count, b_row, micropanels);
+    add_height(p, tiles, tiling.larger_rows, tiling.larger_count, b_row, micropanels);
     add_height(p, tiles, tiling.rows, tiling.count - tiling.larger_count, b_row, micropanels);
 }
 

@@ -20,9 +20,21 @@ tgi_row_tiling tgi_cpu_tile_rows(int64_t rows, int tile_rows)
     tgi_row_tiling tiling = {.count = tgi_cpu_tile_count(rows, tile_rows)};
     if (tiling.count) {
         tiling.rows = rows / tiling.count;
+        tiling.larger_rows = tiling.rows + 1;
         tiling.larger_count = rows - tiling.rows * tiling.count;
     }
     return tiling;
+}
+
+tgi_row_tiling tgi_cpu_tile_block(int64_t rows, const tgi_tile_set *tiles)
+{
+    if (!tiles->open)
+        return tgi_cpu_tile_rows(rows, tiles->rows);
+    const int64_t whole = rows / tiles->rows, rest = rows % tiles->rows;
+    return (tgi_row_tiling){.count = whole + (rest > 0),
+                            .larger_count = whole,
+                            .larger_rows = tiles->rows,
+                            .rows = rest};
 }
 
 int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles)
@@ -61,6 +73,7 @@ static void run_tile_and_finish(const tgi_micropanels *s, tgi_tile_fn *function,
 {
     _Alignas(64) char sums[TGI_TILE_MAX_BYTES];
     tile->d_row = s->tiles->cols;
+    tile->has_room = 1;
     function(tile, a, b, NULL, sums, NULL, 1.0, 0.0);
     char *running = s->running;
     int64_t offset = running ? i * s->running_row + j : 0;
@@ -99,7 +112,6 @@ typedef struct tile_walk {
     const char *bias;  /* the part of the block, or D if there is none; it is then never read */
     const char *a, *b; /* first elements of the tile */
     int64_t a_row;     /* elements from one row of A to the next */
-    int shape_rows, shape_cols; /* the arguments of the last set_shape, 0 before it */
     tgi_tile tile;
 } tile_walk;
 
@@ -116,11 +128,6 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
                         ? 0
                         : tgi_cpu_find_ahead(tiles, s->a.order, rows, tile->a_tile_stride);
     tile->rows = (int)rows;
-    if (tiles->set_shape && (walk->shape_rows != tile->rows || walk->shape_cols != tile->cols)) {
-        walk->shape_rows = tile->rows;
-        walk->shape_cols = tile->cols;
-        tiles->set_shape(tile->rows, tile->cols);
-    }
     const char *a = walk->a;
     const int64_t call_tiles = walk->target == TO_FINISH || tgi_cpu_is_narrow(tiles) ? 1 : count;
     tile->tile_count = call_tiles;
@@ -147,7 +154,6 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     const int64_t bytes = s->tiles->accum_bytes;
     tgi_tile *tile = &walk->tile;
     walk->micropanels = s;
-    walk->shape_rows = walk->shape_cols = 0;
     walk->a_row = s->a.is_in_micropanels        ? s->k_elems
                   : s->a.order == TGI_A_ALONG_K ? s->a.stride
                                                 : 1;
@@ -159,6 +165,7 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     walk->beta = 0.0;
     tile->is_streamed = tile->is_d_far = 0;
     tile->b_ahead = 0;
+    tile->has_room = 0;
     tile->prefetch = s->prefetch;
     if (walk->target != TO_D) {
         tgi_cpu_set_epilogue(tile, 1.0, 0.0, TG_BIAS_NONE, TG_ACTIVATION_NONE);
@@ -205,7 +212,7 @@ void tgi_cpu_run_micropanels(const tgi_micropanels *s)
         int64_t i = 0, rows, count;
         for (int64_t index = 0; index < tiling.count; index += count, i += count * rows) {
             const int is_larger = index < tiling.larger_count;
-            rows = tiling.rows + is_larger;
+            rows = is_larger ? tiling.larger_rows : tiling.rows;
             count = is_along_rows ? 1 : (is_larger ? tiling.larger_count : tiling.count) - index;
             if (s->a.is_in_micropanels)
                 walk.tile.a_stride = rows;
@@ -218,6 +225,4 @@ void tgi_cpu_run_micropanels(const tgi_micropanels *s)
             walk.a += count * rows * walk.a_row * elem_bytes;
         }
     }
-    if (s->tiles->release)
-        s->tiles->release();
 }

@@ -23,10 +23,10 @@ typedef struct tgi_right {
     int64_t cols;
 } tgi_right;
 
-/* A split of rows into tiles that differ by one row at most. The first larger_count tiles have rows
- * + 1 rows, the others `rows`. */
+/* A split of rows into `count` tiles. The first larger_count tiles have larger_rows rows, the
+ * others `rows`. */
 typedef struct tgi_row_tiling {
-    int64_t count, larger_count, rows;
+    int64_t count, larger_count, larger_rows, rows;
 } tgi_row_tiling;
 
 /* One block of D at (row, col) of batch entry `batch`, for one chunk of k. */
@@ -60,7 +60,13 @@ static inline int tgi_cpu_is_narrow(const tgi_tile_set *tiles)
 const tgi_tile_set *tgi_cpu_packed_tiles(const tgi_isa_kernels *kernels, int64_t n);
 
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows);
+
+/* Splits rows into tiles that differ by one row at most. */
 tgi_row_tiling tgi_cpu_tile_rows(int64_t rows, int tile_rows);
+
+/* Splits the rows of a block: in the same way, or into whole tiles and a rest where a tile of fewer
+ * rows takes as long as a whole one. */
+tgi_row_tiling tgi_cpu_tile_block(int64_t rows, const tgi_tile_set *tiles);
 
 /* Returns the columns of a micropanel for n columns in all: as many whole vectors as possible,
  * equal in all micropanels. */

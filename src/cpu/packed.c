@@ -146,7 +146,7 @@ static void pack_a(const packed_run *run, const tgi_micropanels *s, int64_t k0, 
         return;
     }
     left->data = block;
-    if (p->a.row != 1 || p->a.col == 1 || tiles->set_shape) {
+    if (p->a.row != 1 || p->a.col == 1 || tiles->open) {
         left->order = TGI_A_ALONG_K;
         left->is_in_micropanels = 0;
         left->stride = pitch_elems(tiles, k);
@@ -167,7 +167,7 @@ static void pack_a(const packed_run *run, const tgi_micropanels *s, int64_t k0, 
     /* The loop takes a few values of k across all tiles, so that A is read in long runs. */
     for (int64_t k1 = 0; k1 < k; k1 += PACKED_DEPTH) {
         for (int64_t index = 0, i = 0, rows; index < s->tiling.count; index++, i += rows) {
-            rows = s->tiling.rows + (index < s->tiling.larger_count);
+            rows = index < s->tiling.larger_count ? s->tiling.larger_rows : s->tiling.rows;
             int64_t elem = i * k_elems + k1 / tiles->k_per_elem * rows;
             tgi_copy copy = {
                 .target = block + elem * tiles->elem_bytes,
@@ -243,7 +243,7 @@ static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_micr
     for (int64_t row = row0; row < row1; row += mc) {
         s->row = row;
         s->rows = row1 - row < mc ? row1 - row : mc;
-        s->tiling = tgi_cpu_tile_rows(s->rows, s->tiles->rows);
+        s->tiling = tgi_cpu_tile_block(s->rows, s->tiles);
         if (!is_a_there)
             pack_a(run, s, chunk->k0, chunk->k, &s->a, a_block);
         if (run->chunk_sums) {
@@ -306,6 +306,8 @@ static void run_task(void *state, int64_t index, int thread)
     int64_t last = tgi_cpu_find_portion(run->chunk_count, decision->k_splits, k_split + 1, 1);
     int64_t rows_kept = run->running_bytes ? TGI_ROWS_KEPT : p->m;
     char *blocks = run->thread_blocks + thread * (run->a_bytes + run->b_bytes + run->running_bytes);
+    if (tiles->open)
+        tiles->open();
     for (int64_t col = col0; col < col1; col += decision->nc) {
         for (int64_t row = row0; row < row1; row += rows_kept) {
             tgi_micropanels s = {.call = run->call,
@@ -320,6 +322,8 @@ static void run_task(void *state, int64_t index, int thread)
             run_block(run, &s, first, last, blocks);
         }
     }
+    if (tiles->close)
+        tiles->close();
     /* Non-temporal stores must be visible before the thread reports its tasks as done. */
     if (decision->is_streamed)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -32,6 +32,7 @@ typedef struct tgi_tile {
     int64_t b_row, c_row, d_row;
     int rows, cols;   /* 1 .. those of the set; functions for a single number know their rows */
     int is_plain;     /* D is the sums as they are */
+    int has_room;     /* D has the room of a whole tile, and gets its sums as they are */
     int is_by_memory; /* the sums of a wide tile go to D through memory */
     int is_d_far;     /* wide tiles prefetch D and C while the sums are formed */
     int is_streamed;  /* D is written by non-temporal stores; its rows are aligned to vectors */
@@ -65,10 +66,11 @@ typedef struct tgi_tile_set {
     /* Runs `iterations` x TGI_PEAK_CHAINS vectors of independent multiply-adds on registers, for
      * the peak; NULL in a set of narrow tiles. */
     double (*fma_loop)(int64_t iterations);
-    /* NULL where registers have no shape. Otherwise A is always packed along k, tiles run after a
-     * set_shape of their rows and columns, and `release` comes after the last tile of a block. */
-    void (*set_shape)(int rows, int cols);
-    void (*release)(void);
+    /* NULL where registers need no preparation. Otherwise a thread runs tiles between `open` and
+     * `close`, A is always packed along k, and tiles read whole ones of A and B, and write whole
+     * ones to a D that has room. */
+    void (*open)(void);
+    void (*close)(void);
 } tgi_tile_set;
 
 #endif
