@@ -1,6 +1,6 @@
 /*
  * The micro-kernel on AMX tiles: 32 x 32 sums in four tile registers of 16 x 16. A step takes 32
- * steps of k: two registers of A, 16 rows of pairs each, and two of B, 16 rows of 16 pairs.
+ * values of k: two registers of A, 16 rows of pairs each, and two of B, 16 rows of 16 pairs.
  *
  * The including file has included the vectors and defines ISA_NAME, TARGET and the operations on
  * tile registers, whose numbers are literals. Tests define them in C:
@@ -126,7 +126,7 @@ static TARGET void TILE(tile_column)(const tgi_tile *t, const void *a_start, con
             return;
         if (t->bias == TG_BIAS_ROW)
             bias += t->rows;
-        a += t->a_step;
+        a += t->a_tile_stride;
         d += t->rows * t->d_row;
         c += t->rows * t->c_row;
     }
@@ -174,7 +174,7 @@ static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
                                             .vector_elems = SIDE,
                                             .elem_bytes = sizeof(uint32_t),
                                             .k_per_elem = 2,
-                                            .k_step = SIDE,
+                                            .k_multiple = SIDE,
                                             .accum_bytes = sizeof(float),
                                             .has_fma = 1,
                                             .vectors_per_cycle = 8,

@@ -194,7 +194,7 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
         tgi_cpu_macs_per_cycle(kernel) * tiles->vector_elems / kernels->tiles->vector_elems;
     decision->kc = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
     if (decision->kc < p->k)
-        decision->kc = tgi_round_up(decision->kc, tiles->k_step * tiles->k_per_elem);
+        decision->kc = tgi_round_up(decision->kc, tiles->k_multiple * tiles->k_per_elem);
     decision->micropanel_cols = tgi_cpu_micropanel_cols(p->n, tiles);
     decision->is_a_packed = must_pack_a(machine, p, tiles);
     decision->is_b_packed = must_pack_b(machine, p, tiles);

@@ -38,7 +38,7 @@ typedef struct packed_run {
  * odd number of cache lines, because rows would otherwise share cache sets. */
 static int64_t count_k_elems(const tgi_tile_set *tiles, int64_t k)
 {
-    return tgi_round_up(tgi_divide_up(k, tiles->k_per_elem), tiles->k_step);
+    return tgi_round_up(tgi_divide_up(k, tiles->k_per_elem), tiles->k_multiple);
 }
 
 static int64_t pitch_elems(const tgi_tile_set *tiles, int64_t k)
@@ -84,7 +84,7 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_dec
 
 #define PACKED_DEPTH 16 /* values of k, even: pairs are not torn apart */
 
-/* Fills the micropanels of a packed B with zeros behind k, to whole steps. */
+/* Fills the micropanels of a packed B with zeros behind k, to whole multiples. */
 static void fill_b(const tgi_tile_set *tiles, int64_t k, int64_t micropanels,
                    const tgi_right *right)
 {

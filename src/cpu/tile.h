@@ -58,7 +58,7 @@ typedef struct tgi_tile_set {
     int vector_elems;      /* columns of one vector */
     int64_t elem_bytes;    /* size of A's and B's elements as the tile reads them */
     int64_t k_per_elem;    /* products an element holds: 2 for BF16 pairs, else 1 */
-    int64_t k_step;        /* elements along k of a step; packed blocks are filled up with zeros */
+    int64_t k_multiple;    /* blocks are packed with zeros to so many elements along k */
     int64_t accum_bytes;   /* size of C's and D's elements: FP32 4, FP64 8 */
     int has_fma;           /* 1: one instruction multiplies and adds; 0: two do */
     int vectors_per_cycle; /* vectors of sums to which a core adds products in a cycle */

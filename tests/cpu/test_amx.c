@@ -142,7 +142,7 @@ static void test_shapes(void **state)
             check_shape(shapes[i], thread_count);
 }
 
-/* Sums are those of 32 steps at a time, in the order of k, whatever the tile of an element. */
+/* Sums are those of 32 values of k at a time, in their order, whatever the tile of an element. */
 static void test_order(void **state)
 {
     const int m = 45, n = 51, k = 99;
