@@ -125,9 +125,9 @@ def add_operand(tree):
     tree.replace(rows, r"^        activate\(e\.activation, sum\);", """\
         for (int i = 0; i < Count; i++)
             for (int j = 0; j < Width; j++)
-                if (e.gamma != 0.0 && i * Step >= begin && i * Step < end)
+                if (e.gamma != 0.0 && i * Stride >= begin && i * Stride < end)
                     sum[i][j] += static_cast<sum_type>(e.gamma) *
-                                 decode(residual[(row + i * Step) * p.residual.row +
+                                 decode(residual[(row + i * Stride) * p.residual.row +
                                                  j * p.residual.col]);
 \\g<0>""")
 
