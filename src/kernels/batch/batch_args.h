@@ -50,8 +50,8 @@ typedef struct tgi_entry_copy {
 typedef struct tgi_batch_args {
     tgi_gemm_args gemm;
     tgi_entry_copy a, b;
-    /* The numbers of tiles of a portion, and of tiles side by side. A portion is an entry's D, or
-     * some of its tile rows. */
+    /* portion_tiles is the number of tiles of a portion, tile_cols that of tiles side by side. A
+     * portion is an entry's D, or some of its tile rows. */
     tgi_divisor portion_tiles, tile_cols;
     tgi_divisor portions; /* units of an entry */
     int32_t portion_tile_rows;

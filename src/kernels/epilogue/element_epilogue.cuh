@@ -12,9 +12,9 @@
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/launch.cuh"
 
-/* The bytes of the narrowest D, C or bias of the kernels of a source: 4 if all multiply FP32 or
- * FP64, 2 if none multiplies FP8. Operands and D have scales only if it is 1. Kernels are thus
- * spared the code for types that do not occur. */
+/* TGI_LEAST_D_BYTES is the element size of the narrowest D, C or bias in the kernels of a source: 4
+ * if all multiply FP32 or FP64, 2 if none multiplies FP8. Operands and D have scales only if it is
+ * 1. Kernels thus contain no code for types that do not occur. */
 #ifndef TGI_LEAST_D_BYTES
 #define TGI_LEAST_D_BYTES 1
 #endif

@@ -192,8 +192,9 @@ tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
     }
 }
 
-/* Applies an activation that takes many instructions, to few sums at a time. Each turn of a loop
- * moves all sums, so that of a tile's many sums half are taken in the shorter form. */
+/* Applies an activation that takes many instructions, to few sums at a time. Each iteration of a
+ * loop moves all sums. A loop over many sums in the shorter form therefore has two iterations, each
+ * for half of them. */
 template <tg_activation Kind, int Count>
 static __device__ __forceinline__ void tgi_activate_sums(int is_narrow, float (&sum)[Count])
 {

@@ -86,7 +86,7 @@ template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogu
                reinterpret_cast<uintptr_t>(data) % sizeof(piece) == 0;
     }
 
-    /* Returns 1 if one access can move Width columns of each row of D, and of C if it counts. */
+    /* Returns 1 if one access can move Width columns of each row of D, and of C if it is read. */
     static __device__ __forceinline__ int has_pieces(const tgi_gemm_args &args)
     {
         const tgi_problem &p = args.problem;
@@ -170,9 +170,9 @@ template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogu
         }
     }
 
-    /* Reads C, if it counts, of Count rows from `row` rows below the first one on. Rows before
-     * `begin` and from `end` on lie outside. Addresses advance from row to row, without a
-     * multiplication for each. */
+    /* Reads C's elements in Count rows, unless beta is 0. The first of them lies `row` rows below
+     * the thread's first row. Rows before `begin` and from `end` on lie outside D. Addresses
+     * advance from row to row, without a multiplication for each. */
     __device__ __forceinline__ void read_c(const tgi_gemm_args &args, int row, int begin, int end,
                                            piece (&c_piece)[Count]) const
     {

@@ -2,19 +2,20 @@
  * Copies stages of an operand of family mma from global to shared memory, and reads fragments of
  * matrix instructions from them.
  *
- * A stage holds Count entries, rows of A or columns of B, by Depth of k, in lines as they lie in
- * global memory: along k, a line an entry, or across, a line a k. Lines are cut into units of 16
- * bytes, whose places are permuted by the number of the line, so that neither reads of fragments,
- * which take the same unit of eight lines, nor copies of neighbouring units meet a bank twice.
+ * A stage holds Count entries, rows of A or columns of B, by Depth values of k. Its lines lie as in
+ * global memory: along k, where a line is an entry, or across k, where a line is a value of k.
+ * Lines are cut into units of 16 bytes, which are permuted by the number of the line. Neither reads
+ * of fragments, which take the same unit of eight lines, nor copies of neighbouring units then have
+ * bank conflicts.
  *
  * A fragment is what a warp holds of 16 entries by 32 bytes along k, in words of
  * neighbours along k. Across k
  *   - elements of 16 bits are transposed by ldmatrix;
  *   - those of 32 bits are whole words and are read one by one;
- *   - pairs of 8 bits are transposed as if they were 16, and halves of two such words then make one
- *     of four k and one entry. Lines lie in the order that brings these k to a lane. The entries of
- *     a pair are neighbours: the fragment has them mixed, the even ones in the place of the first
- *     eight, the odd ones in that of the others.
+ *   - pairs of 8 bits are transposed as if they were 16 bits. Halves of two such words then make a
+ *     word of one entry and four values of k, and the order of lines brings these to one lane. The
+ *     entries of a pair are neighbours. The fragment therefore has the even entries in the place of
+ *     the first eight, and the odd entries in that of the others.
  */
 #ifndef TGI_MMA_OPERAND_CUH
 #define TGI_MMA_OPERAND_CUH

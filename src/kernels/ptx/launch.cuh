@@ -20,9 +20,10 @@ static __device__ __forceinline__ void tgi_wait_for_stream(void)
 }
 
 /* griddepcontrol.launch_dependents: lets the next kernel of the stream start where there is room,
- * once every block has called this or ended. It suits kernels of one block a multiprocessor, or of
- * little work: blocks of the next kernel would crowd out those of any other. A kernel without the
- * call lets the next one start when all its blocks have ended. */
+ * once every block has called this or ended. It suits kernels with one block for each
+ * multiprocessor, or with little work. In other kernels, blocks of the next kernel would take the
+ * places of blocks that have yet to start. A kernel without the call lets the next one start when
+ * all its blocks have ended. */
 static __device__ __forceinline__ void tgi_start_next(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

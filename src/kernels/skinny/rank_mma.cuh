@@ -227,7 +227,8 @@ struct tgi_rank_mma {
                                                         float *tile)
     {
         const int lane = threadIdx.x % 32;
-        /* Distances of columns of neighbouring rows of an instruction, and of rows 8 apart. */
+        /* A row of the instruction is a column of the tile. `near` is the distance of the columns
+         * of neighbouring rows, `far` that of the columns of rows 8 apart. */
         const int near = is_fp8 ? 2 : 1, far = is_fp8 ? 1 : 8;
         float *first = tile + lane % 4 * 2 * sum_pitch + lane / 4 * near;
 #pragma unroll
@@ -237,8 +238,8 @@ struct tgi_rank_mma {
                 first[(j * 8 + s % 2) * sum_pitch + s / 2 * far] += fragment[j][s];
     }
 
-    /* Adds the warps' sums one warp after another. Each warp is two instructions' columns behind
-     * the warp before, because one would reach into columns that are being added to. */
+    /* Adds the warps' sums one warp after another. Each warp is two fragments behind the previous
+     * one. At a distance of one fragment it would reach columns to which that warp still adds. */
     static __device__ __forceinline__ void gather(const tgi_gemm_args &args, const cursor &at,
                                                   const sums &total, float *tile)
     {

@@ -7,10 +7,11 @@
 
 /* Shared memory holds stages of A and B, and sums: rank has a tile of sums for each warp.
  *
- * Types narrower than 4 bytes differ. The stages of dot lie in registers, those with edges also
- * here, twice as large, and each warp has sums. The lines of rank begin anywhere in a unit of 16
- * bytes and so have a unit more; a stage has a barrier and is aligned, so that 1024 bytes are lost
- * before the first; one tile of sums has columns of a unit more on both sides. */
+ * Types narrower than 4 bytes differ. In family dot stages lie in registers. Only stages at an edge
+ * also take shared memory, twice their size, and each warp has its own sums. In family rank lines
+ * may begin anywhere in a unit of 16 bytes, so that a line takes one unit more. A stage has a
+ * barrier and is aligned to 1024 bytes, which may lose 1024 bytes before the first. All warps share
+ * one tile of sums, which has the columns of one more unit on each side. */
 #define TGI_RANK_STAGE_BYTES(rows, cols, depth, elem_bytes)                                        \
     (((elem_bytes) * ((rows) + (cols)) * (depth) + 16 * (depth) + 16 + 1023) / 1024 * 1024)
 #define TGI_SKINNY_SHARED_BYTES(is_dot, rows, cols, depth, stages, threads, elem_bytes)            \

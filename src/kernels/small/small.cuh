@@ -152,8 +152,8 @@ struct tgi_small {
         }
     }
 
-    /* Issues the copies of stage `i` of those that are filled together. Of the elements of k from
-     * the warp's first one on, k_left exist. */
+    /* Issues the copies of stage `i` of those that are filled together. k_left values of k remain
+     * from the warp's first one on. */
     static __device__ __forceinline__ void load_step(const tgi_gemm_args &args, const T *a,
                                                      const T *b, int i, int rows, int cols,
                                                      int64_t k_left, int a_vector_elems,

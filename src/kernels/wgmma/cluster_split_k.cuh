@@ -69,9 +69,9 @@ static __device__ __forceinline__ void tgi_add_sent(uint32_t source, int split_c
     }
 }
 
-/* Finishes and stores partial tiles one after another. They are this warpgroup's own, from `sum`,
- * or those of a cluster's tile that were sent to this block. Of the latter the warpgroup takes
- * every group_count-th. */
+/* Finishes and stores partial tiles one after another. Without a split in the cluster they are this
+ * warpgroup's own, from `sum`. With one they are those that were sent to this block, of which each
+ * warpgroup takes every group_count-th. */
 template <class Shape, int Count>
 static __device__ __forceinline__ void
 tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group,
