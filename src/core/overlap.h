@@ -12,9 +12,9 @@ typedef struct tgi_progression {
     int64_t stride, count;
 } tgi_progression;
 
-/* A span has the bytes of an operand: runs of run_bytes contiguous bytes. One run begins `low`
- * bytes from the data pointer. The others lie further on by all sums of one place of each entry of
- * `progressions`. The last run ends before `high`. */
+/* A span has the bytes of an operand: runs of run_bytes contiguous bytes. The first run begins
+ * `low` bytes from the data pointer. Each run lies further on by the sum of one place of each
+ * progression, and every such sum has a run. The last run ends before `high`. */
 typedef struct tgi_span {
     int64_t low, high, run_bytes;
     int progression_count;
@@ -40,8 +40,8 @@ static inline int tgi_overlap_is_near(const void *x, const void *y, tgi_gap gap)
     return (uint64_t)((uintptr_t)y - (uintptr_t)x) + gap.bias < gap.extent;
 }
 
-/* Returns the span of the elements at all sums of one place of each dimension: `counts` (>= 1)
- * places, `strides` elements apart. */
+/* Returns the span of an array with dim_count dimensions. Dimension i has counts[i] >= 1 places,
+ * strides[i] elements apart. */
 tgi_span tgi_overlap_measure(int dim_count, const int64_t *counts, const int64_t *strides,
                              int64_t element_bytes);
 

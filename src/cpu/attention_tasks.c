@@ -48,7 +48,8 @@ static tgi_attention_run open_run(const tg_attention *a, const tgi_attention_cho
     return run;
 }
 
-/* Returns the room of a thread, and its size in *bytes even if `base` is NULL. */
+/* Returns the scratch buffers of a thread, which begin at `base`. Sets *bytes to their size, also
+ * if `base` is NULL. */
 static tgi_attention_room lay_out_room(const tgi_attention_run *run, char *base, int64_t *bytes)
 {
     const tg_attention *a = run->attention;

@@ -34,8 +34,8 @@ static tgi_problem orient(const tgi_problem *p)
     return oriented;
 }
 
-/* Returns the rows of the highest tile. Of an A along m one value of k is then at most one line,
- * which is what tiles prefetch. */
+/* Returns the rows of the highest tile. If A lies along m, a tile has at most one cache line of A
+ * for each value of k, because tiles prefetch one. */
 static int find_tile_rows(const tgi_problem *p, const tgi_tile_set *tiles)
 {
     const int line_elems = TGI_ALIGN_BYTES / (int)tiles->elem_bytes;
@@ -59,9 +59,9 @@ static double count_micropanels(const tgi_isa_kernels *kernels, int64_t cols)
     return is_split ? 2.0 : (double)tgi_cpu_tile_count(cols, tiles->cols);
 }
 
-/* Returns what it costs that micropanels go down columns: B and D beyond a part of L2 are reached
- * in narrow columns, and each micropanel reads A again. A B or D of few rows costs nothing, since
- * each row is a stream that the hardware prefetcher follows. */
+/* Returns the cycles that are lost because micropanels go down columns: B and D beyond a part of L2
+ * are accessed in narrow columns, and each micropanel reads A again. A B or D of few rows loses
+ * nothing, since each row is a stream that the hardware prefetcher follows. */
 static double count_column_cycles(const tgi_machine *machine, const tgi_problem *p,
                                   double micropanel_count, double copied_elems)
 {

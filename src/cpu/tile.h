@@ -66,9 +66,9 @@ typedef struct tgi_tile_set {
     /* Runs `iterations` x TGI_PEAK_CHAINS vectors of independent multiply-adds on registers, for
      * the peak; NULL in a set of narrow tiles. */
     double (*fma_loop)(int64_t iterations);
-    /* NULL where registers need no preparation. Otherwise a thread runs tiles between `open` and
-     * `close`, A is always packed along k, and tiles read whole ones of A and B, and write whole
-     * ones to a D that has room. */
+    /* `open` and `close` are NULL if registers need no preparation. Otherwise a thread runs tiles
+     * between the two calls, and A is always packed along k. Tiles at an edge then read whole tiles
+     * of A and B, and write a whole tile if D has room for it. */
     void (*open)(void);
     void (*close)(void);
 } tgi_tile_set;

@@ -139,9 +139,10 @@ static void count_mma(const tgi_attention_rung *rung, const tgi_attention_sizes 
     t->counter_shared_loads = t->shared_load_requests;
     t->counter_shared_turns = UNIT_TURNS * t->shared_load_requests;
     t->barriers = 2 * steps;
-    /* A step has 8 matrices of scores from head / 16 products each, and head / 8 matrices of D from
-     * 4 each. A lane scales 32 scores, and for each of two rows makes 16 weights, adds them and
-     * multiplies what it has. In the end two shuffles add totals. */
+    /* In a step a warp forms 8 matrices of scores by head / 16 instructions each, and adds to
+     * head / 8 matrices of D by 4 instructions each. A lane scales 32 scores. For each of two rows
+     * it forms 16 weights, adds them and rescales its earlier sums. At the end two shuffles add the
+     * sums of weights. */
     const int64_t step_flops = MMA_FLOPS * head + 32 + 2 * (2 + 2 * 16 + head / 4);
     t->issued_flops =
         t->threads_per_block * (steps * step_flops + t->block_count * 2 * (2 + head / 4));

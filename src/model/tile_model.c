@@ -246,9 +246,9 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
            fmax(seconds, memory_s);
 }
 
-/* Returns the multiply-adds of mma.sync in a cycle of one multiprocessor. It does not reach the
- * rate of a chip whose tensor cores have wider instructions. Kernels of FP8 for chips without such
- * instructions multiply FP16. */
+/* Returns the multiply-adds of mma.sync in a cycle of one multiprocessor. mma.sync does not reach
+ * the full rate of a chip whose tensor cores have wider instructions. FP8 kernels for chips without
+ * FP8 instructions multiply FP16. */
 static double find_mma_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);

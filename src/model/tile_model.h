@@ -38,9 +38,9 @@ double tgi_model_tile_bytes(const tgi_problem *problem);
 double tgi_model_splits_seconds(const tgi_problem *problem, const tgi_tile_work *work,
                                 double start_s, double bytes_per_s);
 
-/* Returns the seconds in which blocks finish their elements, one after another in each thread,
- * where D is more than the sums. They wait for memory most of that time, while others on their
- * multiprocessor go on. */
+/* Returns the seconds in which blocks apply an epilogue, in each thread to one element after
+ * another. A block waits for memory most of that time, while other blocks of its multiprocessor go
+ * on. The result is 0 if k is split or there is no epilogue. */
 double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                 const tgi_problem *problem, const tgi_tile_work *work);
 

@@ -140,9 +140,9 @@ static int cut_entry(tgi_panel_cut *cut, const tg_panel_limits *limits)
     return 1;
 }
 
-/* Returns the bytes of A and B that an entry reads. A single streamed panel stays. If several
- * panels are held, the stream reverses after each walk past them, and its last two panels stay. Of
- * three streamed panels only one stays at the end where the stream began. */
+/* Returns the bytes of A and B that an entry reads. A single streamed panel stays in memory. If
+ * several panels are held, the stream reverses after each walk past them, and its last two panels
+ * stay. If there are three streamed panels, only one stays at the end where the stream began. */
 static double count_reads(const tgi_panel_cut *cut)
 {
     const int64_t walks = cut->streamed < cut->stream_length
@@ -180,7 +180,7 @@ static int is_across_k(const tg_matrix *matrix, int has_k_rows)
                       : is_shorter(matrix->row_stride, matrix->col_stride);
 }
 
-/* Returns the bytes between the lines of a matrix of the caller, 0 if a line has gaps. */
+/* Returns the pitch of a caller's matrix in bytes, or 0 if its lines have gaps. */
 static double get_pitch(const tg_problem *problem, int id)
 {
     const tg_matrix *matrix = tgi_operands_get_matrix(problem, id);

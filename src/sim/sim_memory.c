@@ -135,7 +135,7 @@ static void check_read(sim_run *run, word_history *word, uintptr_t address, int 
     else if (word->write_interval == run->interval &&
              is_unordered(run, word->writer, word->write_sync))
         report(run, TG_FINDING_RACE, address, site, word->writer, word->write_site);
-    /* Reads by one warp before its last syncwarp are ordered before those of now. */
+    /* Reads by a warp before its last syncwarp are ordered before its later reads. */
     const int warp = thread / TGI_WARP_THREADS, is_first = word->read_interval != run->interval;
     const int is_older = word->read_sync != run->thread->sync_count &&
                          word->reader / TGI_WARP_THREADS == warp &&

@@ -13,7 +13,7 @@ enum { UNWRITTEN = 0x7fff }; /* NaN in BF16 and FP16 */
 
 /* Leaves words for the other lanes and waits for theirs. Returns the warp's lanes; what they have
  * brought is in exchanged[*turn]. A warp executes instructions on shared memory in their order, so
- * that what any lane has done before comes before what others do from now on. */
+ * that accesses of any lane before the meeting precede those of all lanes after it. */
 static const sim_thread *meet_lanes(const uint32_t *words, int word_count, const void *caller,
                                     int *turn)
 {
@@ -29,9 +29,9 @@ static const sim_thread *meet_lanes(const uint32_t *words, int word_count, const
     return &run->threads[thread->index / TGI_WARP_THREADS * TGI_WARP_THREADS];
 }
 
-/* Accesses by address read units of 16 bytes and fragments of which they use a part, or nothing
- * where a stage is never filled: what no thread of the block has written is no finding there. It
- * reads as NaN, which shows if it is used. */
+/* ldmatrix reads whole units of 16 bytes, of which a kernel may use a part, or nothing if the stage
+ * is never filled. A read of bytes that no thread of the block has written is therefore no finding
+ * here. Such bytes read as NaN, which shows in D if they are used. */
 void tgi_sim_read_matrices(uint32_t fragment[4], uint32_t shared, int is_transposed)
 {
     sim_run *run = tgi_sim_now;

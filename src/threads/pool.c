@@ -95,7 +95,8 @@ static void wake(member *m)
         sem_post(&m->wakeup);
 }
 
-/* Spins, then sleeps until the condition holds. Whoever makes it hold calls `wake` afterwards. */
+/* Spins, then sleeps until the condition holds. The thread that makes it hold calls `wake`
+ * afterwards. */
 static void wait_until(int (*holds)(const member *, uint64_t), member *self, uint64_t seen)
 {
     for (int i = atomic_load_explicit(&pool.spin_count, memory_order_relaxed); i > 0; i--) {

@@ -168,8 +168,8 @@ static void try_splits(attention_search *search, tgi_attention_choice *tried, in
     }
 }
 
-/* Returns how many tiles of queries each block processes in turn. In a row of few keys these are as
- * many as let all blocks run at the same time, else 1. */
+/* Returns the number of query tiles that each block processes in turn. A row of few keys has
+ * enough of them for all blocks to run at the same time; other rows have 1. */
 static int64_t count_turns(const tgi_machine *machine, const tg_attention *a,
                            const tgi_attention_row *row, int64_t shared_heads)
 {

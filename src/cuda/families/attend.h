@@ -16,8 +16,8 @@ tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attenti
 double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention *attention,
                                   const tgi_attention_choice *choice);
 
-/* Returns how many groups of heads have their tiles processed in turn: as many as have K and V that
- * fit in half of the L2 cache, or as make the loads of the blocks even. */
+/* Returns the number of head groups whose tiles blocks process together, before those of the next
+ * ones. Their K and V fit in half of the L2 cache, or their number balances the blocks' loads. */
 int64_t tgi_cuda_count_section_groups(const tgi_machine *machine, const tg_attention *attention,
                                       const tgi_attention_choice *choice);
 

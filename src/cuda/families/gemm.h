@@ -33,7 +33,7 @@ int64_t tgi_gemm_split_bytes(const tgi_problem *problem, int64_t split_count);
 /* Returns the elements along k of each split of a batch-invariant problem, or k if it is not
  * split. They depend only on the caller's n and on k, so that bits are the same for every m. If D
  * has few rows, splits fill the multiprocessors. If D has many rows, adding the splits takes a
- * fraction of the time of the products, and their sums have at most some times the bytes of A. */
+ * fraction of the time of the products, and the bytes of their sums are a small multiple of A's. */
 int64_t tgi_gemm_invariant_split(const tgi_machine *machine, const tgi_problem *problem);
 
 typedef double tgi_gemm_predict(const tgi_gpu *gpu, const tgi_kernel *kernel,

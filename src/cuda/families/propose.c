@@ -49,9 +49,10 @@ static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
            tgi_kernels_isa_runs(isa, machine->features);
 }
 
-/* Returns 1 for a row of slices if multiply-adds run the batch-invariant problem for every m,
- * because of n and k or, on mma.sync, because of the chip and the precision. Rows on mma.sync do
- * not split k of such problems, so that a D of few rows would take several times as long. */
+/* Returns 1 if `kernel` multiplies slices, but the batch-invariant problem is left to multiply-adds
+ * for every m. For rows on wgmma, n and k decide this; for rows on mma.sync, the chip and the
+ * precision. Rows on mma.sync do not split k of such problems, so that a D of few rows would take
+ * several times as long. */
 static int leaves_to_multiply_adds(const tgi_machine *machine, const tgi_kernel *kernel,
                                    const tgi_problem *p)
 {
