@@ -132,14 +132,12 @@ typedef enum tg_type {
  * where there are scales), g = s u / (1 - s u), and u_D is the unit roundoff of D's type. Here
  * A, B, d and exact include their scales. */
 typedef enum tg_precision {
-    TG_PRECISION_DEFAULT =
-        0, /* the bound above; inputs of any type. BF16 instructions may take subnormal inputs and
-                                   sums as zero: underflow <= k 2^-126 (max|A| + max|B| + 1)
-                                   |alpha|, and 2^-126 for a BF16 D. FP16 instructions may align
-                                   subnormal inputs as if they were 2^-14: underflow <= g k 2^-14
-                                   (max|A| + max|B| + 2^-14) |alpha|. FP8 instructions keep 13
-                                   fraction bits of a sum of 32 products: 2^-5 |alpha| (|A||B|) may
-                                   come on top */
+    /* DEFAULT is the bound above, for inputs of any type. BF16 instructions may take subnormal
+       inputs and sums as zero: underflow <= k 2^-126 (max|A| + max|B| + 1) |alpha|, and 2^-126 for
+       a BF16 D. FP16 instructions may align subnormal inputs as if they were 2^-14: underflow <=
+       g k 2^-14 (max|A| + max|B| + 2^-14) |alpha|. FP8 instructions keep 13 fraction bits of a sum
+       of 32 products: 2^-5 |alpha| (|A||B|) may come on top */
+    TG_PRECISION_DEFAULT = 0,
     TG_PRECISION_IEEE_FP32 = 1, /* the bound above with every product and sum an IEEE binary32
                                    operation, subnormals kept; inputs FP32, BF16, FP16 or FP8 */
     TG_PRECISION_IEEE_FP64 = 2, /* the bound above with every product and sum an IEEE binary64

@@ -45,7 +45,7 @@ typedef struct tgi_problem {
 #undef TGI_LAYOUT_BIAS
 #undef TGI_LAYOUT_SCALE
 
-/* Checks the arguments of the caller's problem, as far as shapes and layouts do not matter. */
+/* Checks the arguments of the caller's problem that concern neither its shape nor a layout. */
 tg_status tgi_problem_check_arguments(const tg_problem *problem);
 
 /* Folds the caller's problem into *canonical. Data pointers are not used. Errors: INVALID_ARGUMENT,

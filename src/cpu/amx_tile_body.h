@@ -167,8 +167,8 @@ static TARGET double TILE(fma_loop)(int64_t iterations)
 static tgi_tile_fn *const TILE(tile_functions)[][TGI_A_ORDER_COUNT] = {FUNCTIONS_8, FUNCTIONS_8,
                                                                        FUNCTIONS_8, FUNCTIONS_8};
 
-/* A core multiplies two registers, 256 vectors of sums, in 16 cycles. With their loads, at the
- * lower clock of AMX, it comes to half of that. */
+/* A core multiplies two registers, 256 vectors of sums, in 16 cycles. Loads and the
+ * lower clock of AMX halve this rate. */
 static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
                                             .cols = TILE_ROWS,
                                             .vector_elems = SIDE,

@@ -5,7 +5,7 @@
  * columns.
  */
 
-/* Values of k in one turn of the loop. */
+/* The number of values of k in one iteration of the loop. */
 #define NARROW_UNROLL 2
 
 /* Adds the products of one value of k, `ahead` values beyond the pointers to A. */

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Rows of memory that are prefetched at an even pace: each turn of a tile's loop takes one stride.
- * A stride is at most a cache line; a smaller one touches a line several times. */
+/* Rows of memory that are prefetched at an even pace: each iteration of a tile's loop takes one
+ * stride. A stride is at most a cache line; a smaller one touches a line several times. */
 typedef struct tgi_prefetch {
     const char *at, *row_end;
     int64_t stride; /* bytes */

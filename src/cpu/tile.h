@@ -16,7 +16,7 @@
 
 #define TGI_TILE_MAX_BYTES 4096 /* largest D of a packed tile, as accumulators */
 #define TGI_PEAK_CHAINS 12
-#define TGI_TILE_UNROLL 2 /* values of k in one turn of a tile's loop */
+#define TGI_TILE_UNROLL 2 /* values of k in one iteration of a tile's loop */
 
 /* The shape of a micro-kernel's call. Strides count elements of the operand; an element of BF16
  * pairs is a pair. One call computes tile_count tiles of equal height, one below the other, because

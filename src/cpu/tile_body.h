@@ -14,7 +14,7 @@
 #define A_ROW(base, stride, i) ((base)[(i) / 3] + (i) % 3 * (stride))
 
 /* Rows of A that lie along k are prefetched line by line, all rows of a line before the next one.
- * A turn of the loop fetches about what it reads. */
+ * An iteration of the loop prefetches about as much as it reads. */
 #define AHEAD_LINE ((int)(64 / sizeof(IN(elem))))
 #define AHEAD_LINES ((int)(TGI_TILE_UNROLL * sizeof(IN(elem)) / 8))
 

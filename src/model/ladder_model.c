@@ -51,9 +51,9 @@ static int find_request_lanes(int capability)
     }
 }
 
-/* Returns the turns of rungs 3 to 7, of at least `least` a request. If rows of A start at multiples
- * of 16 bytes, nvcc makes one read of four elements along a row, which takes a turn for each half
- * of a warp. */
+/* Returns the turns of rungs 3 to 7; a request takes `least` or more. If rows of A start at
+ * multiples of 16 bytes, nvcc makes one read of four elements along a row, which takes a turn for
+ * each half of a warp. */
 static double count_turns(const tgi_kernel *kernel, int warp_threads, double stores, double least)
 {
     const int tile = kernel->tile_rows, depth = kernel->tile_depth;

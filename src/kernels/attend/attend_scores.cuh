@@ -1,4 +1,4 @@
-/* Finishes and hides scores of attention in the registers of a warp, and turns them into
+/* Finishes and masks scores of attention in the registers of a warp, and turns them into
  * weights. */
 #ifndef TGI_ATTEND_SCORES_CUH
 #define TGI_ATTEND_SCORES_CUH

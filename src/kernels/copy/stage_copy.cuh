@@ -84,7 +84,8 @@ static __device__ __forceinline__ tgi_stage_copy start_copy(const tgi_block_oper
     copy.stride = Mode == TGI_COPY_k ? operand.line_stride : operand.depth_stride;
     copy.stage_stride = Depth * operand.depth_stride;
     copy.target = shared + (k * TGI_LINE_WORDS(Lines) + line) * 4;
-    /* Opaque, or the compiler forms the address again at each use, to save a register. */
+    /* It is opaque, because the compiler would otherwise form it again at each use, to save a
+     * register. */
     copy.target = tgi_make_opaque(copy.target);
     return copy;
 }
@@ -127,7 +128,8 @@ static __device__ __forceinline__ void copy_tail(const tgi_stage_copy &copy, uin
     if (shape::has_idle && copy.is_idle)
         return;
     int first = threadIdx.x / shape::row_threads;
-    /* Opaque, or the compiler forms all addresses ahead of the loop over stages and keeps them. */
+    /* It is opaque, because the compiler would otherwise form all addresses ahead of the loop over
+     * stages and keep them. */
 #pragma unroll 1
     for (int piece = tgi_make_opaque(0); piece < shape::count; piece++) {
         int k = piece / shape::turns * (Threads / shape::row_threads);

@@ -35,7 +35,7 @@ struct tgi_unaligned_line {
 static __device__ __forceinline__ void tgi_move_lines(const tgi_unaligned_line &own, uint32_t slot,
                                                       uint32_t box)
 {
-    /* Opaque, or addresses derived from it would fill registers. */
+    /* It is opaque, because addresses derived from it would otherwise fill registers. */
     const int line = tgi_make_opaque(own.line);
     /* All units are read before the first is written, so that the lane waits for shared memory
      * once. */

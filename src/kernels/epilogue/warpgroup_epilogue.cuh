@@ -240,7 +240,7 @@ tgi_add_c_pairs(const tgi_gemm_args &gemm, const tgi_fragment_place &own, float 
         for (int i = done; i < min(done + at_once, Count / 2); i++) {
             float c[2];
             tgi_decode_pair<Type>(pair[i - done], c);
-            /* Opaque, or the compiler would merge this code with that of another type. */
+            /* An opaque value keeps the compiler from merging this code with another type's. */
 #pragma unroll
             for (int j = 0; j < 2; j++)
                 sum[2 * i + j] = tgi_make_opaque(TGI_FMA_FP32(beta, c[j], sum[2 * i + j]));

@@ -292,8 +292,8 @@ struct tgi_mma {
                 if (j == k_fragments - 1) {
                     left.advance();
                     tgi_copy_async_wait<Stages - 2>();
-                    /* Without this barrier a warp would read of the next stage what others have
-                     * yet to copy, and refill this stage while others still read it. */
+                    /* Without this barrier a warp would read parts of the next stage that others
+                     * have yet to copy, and refill this stage while others still read it. */
                     __syncthreads();
                     write = write == last_stage ? shared : write + stage_bytes;
                     const int next =

@@ -298,7 +298,7 @@ static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
     uint32_t a_shared = stream.shared + (team * shape::team_depth * shape::a_words + row) * 4;
     uint32_t b_shared =
         stream.shared + shape::a_bytes + (team * shape::team_depth * shape::b_words + col) * 4;
-    /* Opaque, or the compiler forms the addresses again at each use. */
+    /* They are opaque, because the compiler would otherwise form them again at each use. */
     a_shared = tgi_make_opaque(a_shared);
     b_shared = tgi_make_opaque(b_shared);
     float sum[ThreadRows][ThreadCols] = {};

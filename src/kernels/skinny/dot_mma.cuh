@@ -207,7 +207,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
     /* Returns the tile of a unit; its k >= last if the block has no such unit. */
     static __device__ __forceinline__ cursor find_cursor(const tgi_gemm_args &given, int64_t unit)
     {
-        /* Opaque, or the compiler keeps values from tile to tile that can be found again. */
+        /* Cols is opaque, because the compiler would otherwise keep values from tile to tile that
+         * can be found again. */
         const typename cursor::schedule work(given, tgi_make_opaque(Cols));
         cursor at;
         at.unit = unit;

@@ -255,7 +255,7 @@ struct tgi_rank_mma {
             __syncthreads();
 #pragma unroll
             for (int i = 0; i < fragments; i++)
-                /* Opaque, or total.value would go to local memory. */
+                /* The index is opaque, so that total.value stays in registers. */
                 if (tgi_make_opaque(turn - behind) == i)
                     add_fragment(total.value[i], first + i * 16);
         }

@@ -12,9 +12,9 @@
 typedef uint32_t tgi_transposed_rows[4][4];
 
 /* Reads the warpgroup's 64 rows of one step at `shared`. They lie in boxes of 32 rows, with a line
- * of 128 bytes for each k, under the 128-byte swizzle. A thread needs k of c and c + 4 of its
- * rows. If c is odd it reads them in the other order, so that a warp's 32 words lie in different
- * banks. */
+ * of 128 bytes for each k, under the 128-byte swizzle. A thread needs values c and c + 4 of k of
+ * its rows. If c is odd it reads them in the other order, so that a warp's 32 words lie in
+ * different banks. */
 static __device__ __forceinline__ void tgi_transpose_rows(uint32_t shared,
                                                           tgi_transposed_rows &rows)
 {
