@@ -173,11 +173,14 @@ static void count_plan(const tgi_backend *backend, const tgi_machine *machine,
 /* Explains why a legal row was not chosen. */
 static void tell_loss(const tgi_proposal *proposal, const tgi_proposal *best, tgi_refusal *refusal)
 {
-    if (best->predicted_s > 0.0)
+    if (best->predicted_s <= 0.0)
+        tgi_refuse(refusal, TG_REFUSAL_NO_PRODUCT, "no product is formed: no kernel runs");
+    else if (is_teaching(proposal->kernel) && !is_teaching(best->kernel))
+        tgi_refuse(refusal, TG_REFUSAL_TEACHING,
+                   "teaches: a plan takes it by name, or if no other row is legal");
+    else
         tgi_refuse(refusal, TG_REFUSAL_SLOWER, "predicted to take %.2f times as long as %s",
                    proposal->predicted_s / best->predicted_s, best->kernel->name);
-    else
-        tgi_refuse(refusal, TG_REFUSAL_NO_PRODUCT, "no product is formed: no kernel runs");
 }
 
 tg_status tgi_plan_list(const tgi_backend *backend, const tgi_machine *machine,

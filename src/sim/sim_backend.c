@@ -6,7 +6,7 @@
 #include "core/alloc.h"
 #include "core/checked.h"
 #include "core/status.h"
-#include "cuda/families/family.h"
+#include "cuda/families/gemm.h"
 #include "model/chips.h"
 #include "model/ladder_model.h"
 #include "model/ladder_problem.h"
@@ -34,17 +34,20 @@ static tg_status open_sim(tgi_machine *machine, int ordinal)
     return status;
 }
 
-/* Returns 1 if the ladder takes the problem, else 0 with the refusal filled. Where no product is
- * formed, D = 0 whatever alpha is, and neither A nor B is read. */
-static int takes_problem(const tgi_problem *p, tgi_refusal *refusal)
+/* Returns 1 if the row, a rung of the ladder, takes the problem, else 0 with the refusal filled.
+ * Where no product is formed, D = 0 whatever alpha and the precision are, and neither A nor B is
+ * read. */
+static int takes_problem(const tgi_problem *p, tgi_proposal *proposal)
 {
     tgi_problem plain = *p;
     if (tgi_problem_is_scale_only(p)) {
         plain.epilogue.alpha = 1.0;
         plain.a = (tgi_layout){p->k, 1, 0};
         plain.b = (tgi_layout){p->n, 1, 0};
+    } else if (!tgi_gemm_rounds_sums(p, proposal)) {
+        return 0;
     }
-    return tgi_model_ladder_takes_problem(&plain, refusal);
+    return tgi_model_ladder_takes_problem(&plain, &proposal->refusal);
 }
 
 static const tgi_sim_kernel *find_kernel(const tgi_kernel *row)
@@ -79,7 +82,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                    "of slices, such as bf16x6");
     } else if (!is_rung(proposal->kernel) && !tgi_problem_is_scale_only(p)) {
         tgi_cuda_propose(machine, p, proposal);
-    } else if (takes_problem(p, &proposal->refusal) &&
+    } else if (takes_problem(p, proposal) &&
                tgi_model_ladder_takes_sizes(proposal->kernel, p->m, p->n, p->k,
                                             &proposal->refusal)) {
         proposal->is_legal = 1;

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "core/kernels.h"
 #include "harness/stride.h"
 #include "kernels/runner.h"
 
@@ -72,6 +73,75 @@ static void test_bf16_instructions_are_not_ieee(void **state)
     printf("%d rows\n", row_count);
 }
 
+/* Returns 1 if products that a row forms by this math round as the precision allows. FP64 matrix
+ * instructions are multiply-adds. */
+static int may_round(tgi_math math, tg_type type, tg_precision precision)
+{
+    const int has_slices = precision >= TG_PRECISION_BF16X3 && precision <= TG_PRECISION_BF16X9;
+    switch (math) {
+    case TGI_MATH_fma:
+        return 1;
+    case TGI_MATH_dot:
+    case TGI_MATH_mma:
+        return type == TG_TYPE_FP64 || precision == TG_PRECISION_DEFAULT;
+    case TGI_MATH_tf32:
+        return precision == TG_PRECISION_TF32;
+    case TGI_MATH_bf16x:
+        return precision == TG_PRECISION_DEFAULT || has_slices;
+    case TGI_MATH_fp16x:
+        return precision == TG_PRECISION_FP16X3;
+    }
+    return 0;
+}
+
+/* Counts the legal rows in *legal_count. `chip` is NULL for the CPU. */
+static void check_rounding(const tg_chip *chip, const tg_problem *problem, int *legal_count)
+{
+    static tg_candidate candidates[CANDIDATES_MAX];
+    int count = 0;
+    tg_status status =
+        chip ? tg_list_chip_candidates(chip, problem, candidates, CANDIDATES_MAX, &count)
+             : tg_list_candidates(NULL, problem, candidates, CANDIDATES_MAX, &count);
+    if (status == TG_STATUS_INVALID_ARGUMENT) /* the precision is not for this type */
+        return;
+    assert_int_equal(status, TG_STATUS_OK);
+    for (int i = 0; i < count; i++) {
+        const tgi_kernel *row = tgi_kernels_get(i);
+        *legal_count += candidates[i].is_legal;
+        if (candidates[i].is_legal && !may_round(row->math, row->type, problem->precision))
+            fail_msg("%s is legal in precision %s on %s", row->name,
+                     tg_get_precision_name(problem->precision), chip ? chip->name : "the CPU");
+    }
+}
+
+/* No row is legal whose products round otherwise than the precision asks, on any device. */
+static void test_rows_round_as_the_precision_asks(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{64, 64, 64}, {8, 512, 256}, {4096, 4096, 4096}};
+    int legal_count = 0;
+    for (int at = -1; at < tg_get_chip_count(); at++) {
+        tg_chip chip;
+        if (at >= 0)
+            assert_int_equal(tg_get_chip(at, &chip), TG_STATUS_OK);
+        for (int type = 0; tg_get_type_name((tg_type)type); type++) {
+            for (int i = 0; i < 3; i++) {
+                const int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
+                tg_problem problem = tg_make_problem(tg_make_matrix((tg_type)type, NULL, m, k),
+                                                     tg_make_matrix((tg_type)type, NULL, k, n),
+                                                     tg_make_matrix((tg_type)type, NULL, m, n));
+                for (int at_precision = 0; tg_get_precision_name((tg_precision)at_precision);
+                     at_precision++) {
+                    problem.precision = (tg_precision)at_precision;
+                    check_rounding(at < 0 ? NULL : &chip, &problem, &legal_count);
+                }
+            }
+        }
+    }
+    printf("%d legal rows\n", legal_count);
+    assert_true(legal_count > 0);
+}
+
 /* Returns 0 if nothing is multiplied: such a problem may be predicted to take no time. */
 static int has_work(const tg_problem *problem)
 {
@@ -104,7 +174,8 @@ static void check_candidates(const tg_problem *problem)
         } else {
             assert_true(candidate->reason[0] != 0);
             assert_int_equal(candidate->is_legal, candidate->refusal == TG_REFUSAL_SLOWER ||
-                                                      candidate->refusal == TG_REFUSAL_NO_PRODUCT);
+                                                      candidate->refusal == TG_REFUSAL_NO_PRODUCT ||
+                                                      candidate->refusal == TG_REFUSAL_TEACHING);
         }
         if (!candidate->is_legal)
             assert_true(candidate->predicted_s == 0);
@@ -139,7 +210,7 @@ static void test_refusal_names(void **state)
             assert_string_not_equal(tg_get_refusal_name((tg_refusal)i),
                                     tg_get_refusal_name((tg_refusal)count));
     }
-    assert_int_equal(count, TG_REFUSAL_NO_PRODUCT + 1);
+    assert_int_equal(count, TG_REFUSAL_TEACHING + 1);
     assert_null(tg_get_refusal_text((tg_refusal)count));
 }
 
@@ -222,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_wrong_type),
         cmocka_unit_test(test_bf16_instructions_are_not_ieee),
+        cmocka_unit_test(test_rows_round_as_the_precision_asks),
         cmocka_unit_test(test_candidates_agree_with_plans),
         cmocka_unit_test(test_unknown_names),
         cmocka_unit_test(test_refusal_names),

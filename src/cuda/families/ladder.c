@@ -1,5 +1,5 @@
 /* Plans the ladder's rungs on a GPU. */
-#include "cuda/families/family.h"
+#include "cuda/families/gemm.h"
 #include "model/ladder_model.h"
 #include "model/ladder_problem.h"
 
@@ -11,6 +11,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                    "TMA reads A and B from multiples of %d bytes: move them, or take cuda_warp_mma",
                    TGI_CUDA_OPERAND_ALIGNMENT);
     else if (tgi_model_ladder_takes_problem(p, &proposal->refusal) &&
+             tgi_gemm_rounds_sums(p, proposal) &&
              tgi_model_ladder_takes_sizes(kernel, p->m, p->n, p->k, &proposal->refusal)) {
         proposal->is_legal = 1;
         proposal->shared_bytes = tgi_model_ladder_shared_bytes(kernel);

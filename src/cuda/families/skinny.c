@@ -172,11 +172,8 @@ static int takes(const tgi_machine *machine, const tgi_problem *p, tgi_proposal 
     const tgi_kernel *kernel = proposal->kernel;
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return 0;
-    if (p->precision == TG_PRECISION_IEEE_FP32 && p->type != TG_TYPE_FP32) {
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
-                   "matrix instructions do not round every sum as ieee_fp32 asks");
+    if (!tgi_gemm_rounds_sums(p, proposal))
         return 0;
-    }
     if (p->m > kernel->tile_rows) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
                    "D's shorter side is %lld; this kernel takes at most %d", (long long)p->m,
