@@ -1,9 +1,9 @@
 /*
  * Declares the epilogue, the operations from a sum of products to D, in one source for CPU, GPU and
  * simulator. It compiles as C11, C++17 and CUDA. Every executor keeps the order of these
- * operations: the rows of src/cpu/finish_body.h, the elements of
- * kernels/epilogue/element_epilogue.cuh, the rows of a thread's columns of row_epilogue.cuh, the
- * register fragments of fragment_epilogue.cuh and warpgroup_epilogue.cuh.
+ * operations: the rows of src/cpu/finish_body.h, the elements and the rows of a few columns of
+ * kernels/epilogue/element_epilogue.cuh, the register fragments of fragment_epilogue.cuh and
+ * warpgroup_epilogue.cuh.
  *
  *     if (A or B has a scale)                    1 stands for a scale that is not there
  *         alpha = alpha * (scale_a * scale_b)    tgi_scale_alpha_fp32

@@ -63,30 +63,57 @@ def add_family(tree):
 
 
 def add_type(tree):
-    """Adds type twin, whose numbers are those of FP16, with a kernel on the CPU."""
+    """Adds type twin: the numbers of FP16 with the other sign, by conversions of its own, and a
+    kernel on the CPU that converts element by element."""
     def rename(text):
         return text.replace("FP16", "TWIN").replace("fp16", "twin")
 
     tree.replace("include/tilegemm.h", r"^    TG_TYPE_FP32 = 0,", "    TG_TYPE_TWIN = 6,\n\\g<0>")
     tree.double("src/core/types.def", r"^TGI_TYPE\(FP8_E5M2.*?\)\n",
                 lambda _: "TGI_TYPE(TWIN, twin, 2, FLOAT, FP32, TGI_TYPES_fp32 | TGI_TYPES_twin)\n")
-    tree.double("src/core/types.c", r": type == TG_TYPE_FP16 +\? tgi_\w+\(\w+\)\n",
-                lambda text: text.replace("FP16", "TWIN"), 2)
+    tree.replace("src/core/dtype.h", r"^#endif\n\Z", """\
+TGI_INLINE float tgi_fp32_from_twin(uint16_t bits)
+{
+    return -tgi_fp32_from_fp16(bits);
+}
+
+TGI_INLINE uint16_t tgi_twin_from_fp32(float value)
+{
+    return tgi_fp16_from_fp32(-value);
+}
+
+\\g<0>""")
+    tree.double("src/core/types.c", r": type == TG_TYPE_FP16 +\? tgi_\w+\(\w+\)\n", rename, 2)
     tree.double("src/core/kernels.def", r"^TGI_CPU_ROW\(packed, generic, fp16, [^\n]*\n", rename)
-    tree.double("src/cpu/isa_body.h", r"\[TG_TYPE_FP16\] = ISA_KERNELS\(fp16, fp32\),",
-                lambda text: text.replace("FP16", "TWIN"))
-    tree.replace("src/cpu/finish_body.h", r"if \(type == TG_TYPE_FP16\)",
-                 "if (type == TG_TYPE_FP16 || type == TG_TYPE_TWIN)")
-    for path in ("src/cpu/finish_body.h", "src/check/compare.c", "src/check/fill.c",
-                 "cli/files/matrix_convert.c", "cli/files/mtx_write.c", "cli/files/npy_write.c"):
+    tree.replace("src/cpu/names.h", r"^#define e5m2_scalar [^\n]*\n", """\
+\\g<0>typedef uint16_t twin_elem;
+#define twin_scalar tgi_fp32_from_twin
+""")
+    tree.double("src/cpu/isa_body.h", r'^#define IN_NAME e5m2\n#include "cpu/copy_body.h"\n'
+                "#undef IN_NAME\n", lambda text: text.replace("e5m2", "twin"))
+    tree.double("src/cpu/isa_body.h", r"\[TG_TYPE_FP8_E5M2\] = PACKED_KERNELS\(e5m2\),",
+                lambda _: " [TG_TYPE_TWIN] = PACKED_KERNELS(twin),")
+    tree.replace("src/cpu/finish_body.h", r"^    uint8_t \*fp8 = target;", """\
+    uint16_t *twin = target;
+    if (type == TG_TYPE_TWIN) {
+        for (int64_t j = 0; j < cols; j++)
+            twin[j * stride] = tgi_twin_from_fp32(row[j]);
+        return;
+    }
+\\g<0>""")
+    tree.double("src/cpu/finish_body.h", r"^    case TG_TYPE_FP16:\n.*?break;\n", rename)
+    for path in ("src/check/compare.c", "src/check/fill.c", "cli/files/matrix_convert.c",
+                 "cli/files/mtx_write.c", "cli/files/npy_write.c"):
         tree.double(path, r"^ +case TG_TYPE_FP16:\n", rename)
-    tree.replace("src/check/freivalds.c", r"problem->d\.type == TG_TYPE_FP16\)",
-                 "problem->d.type == TG_TYPE_FP16 || run->problem->d.type == TG_TYPE_TWIN)", 2)
+    tree.replace("src/check/freivalds.c", r"([\w>-]+)->d\.type == TG_TYPE_FP16\)",
+                 "\\1->d.type == TG_TYPE_FP16 || \\1->d.type == TG_TYPE_TWIN)", 2)
+    tree.replace("tests/kernels/CMakeLists.txt", r" fp8_e5m2\)", " fp8_e5m2 twin)")
+    tree.replace("tests/kernels/CMakeLists.txt", r" rows_fp8_e5m2\b", "\\g<0> rows_twin")
 
 
 def add_operand(tree):
-    """Adds operand residual: D = activation(alpha A B + beta C + bias + gamma residual). Its step
-    is in the epilogue of the CPU's rows and in that of a GPU's elements, not in that of
+    """Adds operand residual: D = activation(alpha A B + beta C + bias + gamma residual). Its
+    operation is in the epilogue of the CPU's rows and in that of a GPU's elements, not in that of
     fragments."""
     tree.double("src/core/operands.def", r"^TGI_FACTOR\(beta, 0\.0\)\n",
                 lambda text: text.replace("beta", "gamma"))
@@ -97,38 +124,58 @@ def add_operand(tree):
                  "    tg_matrix residual;\n    double gamma;\n    double alpha, beta;")
     tree.replace("include/tilegemm.h", r"^    const void \*a, \*b, \*c;",
                  "    const void *a, *b, *c, *residual;")
+    for kind, sum_type in (("fp32", "float"), ("fp64", "double")):
+        tree.replace("src/core/epilogue.h", rf"^TGI_INLINE {sum_type} tgi_add_bias_{kind}", f"""\
+TGI_INLINE {sum_type} tgi_add_residual_{kind}({sum_type} t, double gamma, {sum_type} residual)
+{{
+    return t + ({sum_type})gamma * residual;
+}}
+
+\\g<0>""")
     tree.replace("src/cpu/finish_body.h", r"^    if \(e->activation != TG_ACTIVATION_NONE\)", """\
     if (e->gamma != 0) {
         const char *source =
             (const char *)f->residual + (i * p->residual.row + col * p->residual.col) * bytes;
         ACC_LOCAL(read_row)(c, source, cols, p->residual.col, p->d_type);
         for (int64_t j = 0; j < cols; j++)
-            row[j] += (ACC(elem))e->gamma * c[j];
+            row[j] = ACC_EPILOGUE(add_residual)(row[j], e->gamma, c[j]);
     }
-    if (e->activation != TG_ACTIVATION_NONE)""")
-    combine = "    tgi_combine_elements(args, row, col, places, c, bias, sum);"
-    tree.replace("src/kernels/epilogue/element_epilogue.cuh", "^" + re.escape(combine), """\
-    if (e.gamma != 0.0) {
+\\g<0>""")
+    add_operand_on_gpu(tree, "src/kernels/epilogue/element_epilogue.cuh")
+
+
+def add_operand_on_gpu(tree, path):
+    overloads = "".join(f"""\
+static __device__ __forceinline__ {sum_type} tgi_add_residual({sum_type} t, double gamma,
+                                                              {sum_type} residual)
+{{
+    return tgi_add_residual_{kind}(t, gamma, residual);
+}}
+
+""" for kind, sum_type in (("fp32", "float"), ("fp64", "double")))
+    tree.replace(path, r"^/\* -+ elements -- \*/\n\n", "\\g<0>" + overloads)
+    tree.replace(path, r"^    tgi_combine_elements\(args, row, col, places, c, bias, sum\);\n", """\
+\\g<0>    if (e.gamma != 0.0) {
         T residual[Count] = {};
         tgi_read_elements(args.residual, tgi_offset(p.residual, batch, row, col), p.residual,
                           places, p.d_type, residual);
         for (int i = 0; i < Count; i++)
-            bias[i] += static_cast<T>(e.gamma) * residual[i];
+            sum[i] = tgi_add_residual(sum[i], e.gamma, residual[i]);
     }
-""" + combine)
-    rows = "src/kernels/epilogue/row_epilogue.cuh"
-    tree.replace(rows, r"^    const elem \*c,", "    const elem *residual, *c,")
-    tree.replace(rows, r"^        c = static_cast<const elem \*>\(args\.c\)[^\n]*", """\
+""")
+    tree.replace(path, r"^    const elem \*c,", "    const elem *residual, *c,")
+    tree.replace(path, r"^        c = static_cast<const elem \*>\(args\.c\)[^\n]*", """\
 \\g<0>
         residual =
             static_cast<const elem *>(args.residual) + tgi_offset(p.residual, batch, row, col);""")
-    tree.replace(rows, r"^        activate\(e\.activation, sum\);", """\
+    tree.replace(path, r"^        activate\(e\.activation, sum\);", """\
         for (int i = 0; i < Count; i++)
             for (int j = 0; j < Width; j++)
                 if (e.gamma != 0.0 && i * Stride >= begin && i * Stride < end)
-                    sum[i][j] += static_cast<sum_type>(e.gamma) *
-                                 decode(residual[(row + i * Stride) * p.residual.row +
-                                                 j * p.residual.col]);
+                    sum[i][j] = tgi_add_residual(sum[i][j], e.gamma,
+                                                 decode(residual[(row + i * Stride) *
+                                                                     p.residual.row +
+                                                                 j * p.residual.col]));
 \\g<0>""")
 
 

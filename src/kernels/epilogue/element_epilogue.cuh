@@ -1,194 +1,14 @@
 /*
- * Applies the epilogue to a few elements of D, as a thread of a production kernel stores them. It
- * reads C and the bias if they count, applies core/epilogue.h and writes D. Conditions that do not
- * depend on the element, types above all, are tested once. C, bias and D of an FP32 sum may be
- * narrower.
+ * Applies the epilogue, as a thread of a production kernel stores sums: core/epilogue.h with C and
+ * the bias if they count. tgi_finish_elements takes a few elements anywhere in a tile,
+ * tgi_row_epilogue the rows of a few neighbouring columns.
  */
-#ifndef TGI_EPILOGUE_CUH
-#define TGI_EPILOGUE_CUH
+#ifndef TGI_ELEMENT_EPILOGUE_CUH
+#define TGI_ELEMENT_EPILOGUE_CUH
 
-#include "core/epilogue.h"
-#include "kernels/gemm_args.h"
-#include "kernels/ptx/convert.cuh"
-#include "kernels/ptx/launch.cuh"
+#include "kernels/epilogue/element_access.cuh"
 
-/* TGI_LEAST_D_BYTES is the element size of the narrowest D, C or bias in the kernels of a source: 4
- * if all multiply FP32 or FP64, 2 if none multiplies FP8. Operands and D have scales only if it is
- * 1. Kernels thus contain no code for types that do not occur. */
-#ifndef TGI_LEAST_D_BYTES
-#define TGI_LEAST_D_BYTES 1
-#endif
-
-/* Returns D's type, for kernels whose sums are FP32. */
-static __device__ __forceinline__ tg_type tgi_find_d_type(const tgi_problem &problem)
-{
-    return TGI_LEAST_D_BYTES == 4 ? TG_TYPE_FP32 : problem.d_type;
-}
-
-/* Returns 1 if D has 16 or 8 bits. */
-static __device__ __forceinline__ int tgi_is_d_narrow(const tgi_problem &problem)
-{
-    return tgi_find_d_type(problem) != TG_TYPE_FP32;
-}
-
-static __device__ __forceinline__ int tgi_is_fp8(tg_type type)
-{
-    return TGI_LEAST_D_BYTES == 1 && (type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2);
-}
-
-/* Returns the bytes of an element of D of 32 bits or fewer. */
-static __device__ __forceinline__ int tgi_count_bytes(tg_type type)
-{
-    return type == TG_TYPE_FP32 ? 4 : tgi_is_fp8(type) ? 1 : 2;
-}
-
-/* Reads element `index` of a matrix or vector of the type of C, D or the bias. */
-static __device__ __forceinline__ float tgi_read_element(const void *data, int64_t index,
-                                                         tg_type type)
-{
-    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32)
-        return static_cast<const float *>(data)[index];
-    const uint8_t *fp8 = static_cast<const uint8_t *>(data);
-    if (tgi_is_fp8(type))
-        return type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(fp8[index])
-                                        : tgi_fp32_from_e5m2(fp8[index]);
-    const uint16_t bits = static_cast<const uint16_t *>(data)[index];
-    return type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits) : tgi_decode_fp16(bits);
-}
-
-static __device__ __forceinline__ void tgi_write_element(void *data, int64_t index, tg_type type,
-                                                         float value)
-{
-    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32)
-        static_cast<float *>(data)[index] = value;
-    else if (tgi_is_fp8(type))
-        static_cast<uint8_t *>(data)[index] =
-            static_cast<uint8_t>(tgi_encode_fp8_pair(type == TG_TYPE_FP8_E4M3, value, 0.0f));
-    else
-        static_cast<uint16_t *>(data)[index] =
-            type == TG_TYPE_BF16 ? tgi_encode_bf16(value) : tgi_encode_fp16(value);
-}
-
-/* Returns the offset in elements of entry (row, col) of batch entry `batch`. */
-static __device__ __forceinline__ int64_t tgi_offset(const tgi_layout &layout, int64_t batch,
-                                                     int64_t row, int64_t col)
-{
-    return batch * layout.batch + row * layout.row + col * layout.col;
-}
-
-/* Places are the elements of D that a thread stores together. Place i is row(i) rows and col(i)
- * columns from the first one, and is_inside(i) is 1 if it lies in D. Column places are rows of one
- * column, `stride` rows apart; those from `end` on lie outside D. */
-struct tgi_column_places {
-    int first, stride, end;
-
-    __device__ __forceinline__ int row(int i) const
-    {
-        return first + i * stride;
-    }
-
-    __device__ __forceinline__ int col(int) const
-    {
-        return 0;
-    }
-
-    __device__ __forceinline__ int is_inside(int i) const
-    {
-        return row(i) < end;
-    }
-};
-
-/* Returns how far place i is from the first one, in elements of a matrix. */
-template <class Places>
-static __device__ __forceinline__ int64_t tgi_find_offset(const Places &places, int i,
-                                                          const tgi_layout &layout)
-{
-    return places.row(i) * layout.row + places.col(i) * layout.col;
-}
-
-/* Reads the elements of C, or of the bias, at the places. Each width has a loop of its own, so that
- * all loads are issued before a value is decoded. */
-template <int Count, class Places>
-static __device__ __forceinline__ void
-tgi_read_elements(const void *data, int64_t first, const tgi_layout &layout, const Places &places,
-                  tg_type type, float (&value)[Count])
-{
-    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32) {
-#pragma unroll
-        for (int i = 0; i < Count; i++)
-            if (places.is_inside(i))
-                value[i] =
-                    static_cast<const float *>(data)[first + tgi_find_offset(places, i, layout)];
-    } else if (tgi_is_fp8(type)) {
-        uint8_t bits[Count] = {};
-#pragma unroll
-        for (int i = 0; i < Count; i++)
-            if (places.is_inside(i))
-                bits[i] =
-                    static_cast<const uint8_t *>(data)[first + tgi_find_offset(places, i, layout)];
-#pragma unroll
-        for (int i = 0; i < Count; i++)
-            value[i] = type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(bits[i])
-                                                : tgi_fp32_from_e5m2(bits[i]);
-    } else {
-        uint16_t bits[Count] = {};
-#pragma unroll
-        for (int i = 0; i < Count; i++)
-            if (places.is_inside(i))
-                bits[i] =
-                    static_cast<const uint16_t *>(data)[first + tgi_find_offset(places, i, layout)];
-#pragma unroll
-        for (int i = 0; i < Count; i++)
-            value[i] =
-                type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits[i]) : tgi_decode_fp16(bits[i]);
-    }
-}
-
-template <int Count, class Places>
-static __device__ __forceinline__ void
-tgi_read_elements(const void *data, int64_t first, const tgi_layout &layout, const Places &places,
-                  tg_type, double (&value)[Count])
-{
-#pragma unroll
-    for (int i = 0; i < Count; i++)
-        if (places.is_inside(i))
-            value[i] =
-                static_cast<const double *>(data)[first + tgi_find_offset(places, i, layout)];
-}
-
-/* Writes the elements of D at the places. */
-template <int Count, class Places>
-static __device__ __forceinline__ void tgi_write_elements(const tgi_gemm_args &args, int64_t first,
-                                                          const Places &places,
-                                                          const float (&value)[Count])
-{
-    const tg_type type = tgi_find_d_type(args.problem);
-    const tgi_layout &layout = args.problem.d;
-    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32) {
-#pragma unroll
-        for (int i = 0; i < Count; i++)
-            if (places.is_inside(i))
-                static_cast<float *>(args.d)[first + tgi_find_offset(places, i, layout)] = value[i];
-    } else {
-#pragma unroll
-        for (int i = 0; i < Count; i++)
-            if (places.is_inside(i))
-                tgi_write_element(args.d, first + tgi_find_offset(places, i, layout), type,
-                                  value[i]);
-    }
-}
-
-template <int Count, class Places>
-static __device__ __forceinline__ void tgi_write_elements(const tgi_gemm_args &args, int64_t first,
-                                                          const Places &places,
-                                                          const double (&value)[Count])
-{
-#pragma unroll
-    for (int i = 0; i < Count; i++)
-        if (places.is_inside(i))
-            static_cast<double *>(args.d)[first + tgi_find_offset(places, i, args.problem.d)] =
-                value[i];
-}
+/* ----------------------------------------------------------------------------- elements -- */
 
 /* Applies alpha, with the operands' scales, beta and the bias to the sums. */
 template <int Count, class Places>
@@ -292,5 +112,220 @@ static __device__ __forceinline__ void tgi_finish_elements(const tgi_gemm_args &
     tgi_activate_elements(args, sum);
     tgi_write_elements(args, tgi_offset(p.d, batch, row, col), places, sum);
 }
+
+/* --------------------------------------------------------------------------------- rows -- */
+
+/* The type of an element of a matrix or a bias in memory, and the type of its sums. */
+template <tg_type Type> struct tgi_element_of {
+    typedef uint16_t type;
+    typedef float sum;
+};
+template <> struct tgi_element_of<TG_TYPE_FP32> {
+    typedef float type, sum;
+};
+template <> struct tgi_element_of<TG_TYPE_FP64> {
+    typedef double type, sum;
+};
+
+/* Neighbouring elements of a row, as one access moves them. */
+template <typename T, int Width> struct alignas(sizeof(T) * Width) tgi_row_piece {
+    T element[Width];
+};
+
+/* Sums that are activated together. */
+template <typename T> struct tgi_sum_group {
+    static constexpr int count = 4;
+    T value[count];
+};
+
+template <tg_activation Kind, int Is_narrow>
+static __device__ __forceinline__ float tgi_activate_sum(float sum)
+{
+    return Is_narrow ? tgi_activate_narrow(sum, Kind) : tgi_activate_fp32(sum, Kind);
+}
+
+template <tg_activation Kind, int>
+static __device__ __forceinline__ double tgi_activate_sum(double sum)
+{
+    return tgi_activate_fp64(sum, Kind);
+}
+
+template <tg_activation Kind, int Is_narrow, typename T>
+static __device__ __forceinline__ void tgi_activate_group(tgi_sum_group<T> &sums)
+{
+#pragma unroll
+    for (int i = 0; i < tgi_sum_group<T>::count; i++)
+        sums.value[i] = tgi_activate_sum<Kind, Is_narrow>(sums.value[i]);
+}
+
+/* Applies an activation to a group of sums. It is called, not inlined, as tgi_call_activation
+ * is. */
+template <typename T, int Is_narrow>
+static __device__ __noinline__ tgi_sum_group<T> tgi_call_activations(tgi_sum_group<T> sums,
+                                                                     tg_activation activation)
+{
+    if (activation == TG_ACTIVATION_GELU_ERF)
+        tgi_activate_group<TG_ACTIVATION_GELU_ERF, Is_narrow>(sums);
+    else if (activation == TG_ACTIVATION_GELU_TANH)
+        tgi_activate_group<TG_ACTIVATION_GELU_TANH, Is_narrow>(sums);
+    else
+        tgi_activate_group<TG_ACTIVATION_SILU, Is_narrow>(sums);
+    return sums;
+}
+
+/* The epilogue of a thread that keeps to a few neighbouring columns of a tile and stores several
+ * rows at once. One access moves the columns of a row, and all reads of the rows come before their
+ * first write. An activation computes several sums together, because the instructions of a single
+ * one would wait for each other. Type is the type of D, C and the bias, Width the number of the
+ * thread's columns, Count the number of rows at once, which are Stride apart. */
+template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogue {
+    typedef typename tgi_element_of<Type>::type elem;
+    typedef typename tgi_element_of<Type>::sum sum_type;
+    typedef tgi_sum_group<sum_type> group;
+    typedef tgi_row_piece<elem, Width> piece;
+    static_assert(Width * Count % group::count == 0, "groups of sums are activated together");
+    const elem *c, *row_bias;
+    elem *d;
+    sum_type col_bias[Width];
+
+    static __device__ __forceinline__ int has_pieces(const void *data, const tgi_layout &layout,
+                                                     int64_t cols)
+    {
+        return layout.col == 1 && (layout.row | layout.batch | cols) % Width == 0 &&
+               reinterpret_cast<uintptr_t>(data) % sizeof(piece) == 0;
+    }
+
+    /* Returns 1 if one access can move Width columns of each row of D, and of C if it is read. */
+    static __device__ __forceinline__ int has_pieces(const tgi_gemm_args &args)
+    {
+        const tgi_problem &p = args.problem;
+        return has_pieces(args.d, p.d, p.n) &&
+               (p.epilogue.beta == 0.0 || has_pieces(args.c, p.c, p.n));
+    }
+
+    static __device__ __forceinline__ sum_type decode(elem bits)
+    {
+        if constexpr (sizeof(elem) > 2)
+            return bits;
+        else
+            return Type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits) : tgi_decode_fp16(bits);
+    }
+
+    /* Takes a thread whose columns begin at `col`. Rows are counted from `row`. */
+    __device__ __forceinline__ tgi_row_epilogue(const tgi_gemm_args &args, int64_t batch,
+                                                int64_t row, int64_t col)
+    {
+        const tgi_problem &p = args.problem;
+        c = static_cast<const elem *>(args.c) + tgi_offset(p.c, batch, row, col);
+        d = static_cast<elem *>(args.d) + tgi_offset(p.d, batch, row, col);
+        row_bias = static_cast<const elem *>(args.bias) + row;
+#pragma unroll
+        for (int j = 0; j < Width; j++)
+            col_bias[j] = p.epilogue.bias == TG_BIAS_COL
+                              ? decode(static_cast<const elem *>(args.bias)[col + j])
+                              : sum_type(0);
+    }
+
+    static __device__ __forceinline__ sum_type combine(const tgi_epilogue &e, float c, float bias,
+                                                       float sum)
+    {
+        const tgi_terms_fp32 terms = {static_cast<float>(e.alpha), c, bias};
+        return tgi_combine_fp32(&e, &terms, sum);
+    }
+
+    static __device__ __forceinline__ sum_type combine(const tgi_epilogue &e, double c, double bias,
+                                                       double sum)
+    {
+        const tgi_terms_fp64 terms = {e.alpha, c, bias};
+        return tgi_combine_fp64(&e, &terms, sum);
+    }
+
+    static __device__ __forceinline__ void activate(tg_activation activation,
+                                                    sum_type (&sum)[Count][Width])
+    {
+        sum_type *all = sum[0];
+        if (activation == TG_ACTIVATION_RELU) {
+#pragma unroll
+            for (int i = 0; i < Count * Width; i++)
+                all[i] = tgi_limit_sum(all[i]);
+        } else if (activation != TG_ACTIVATION_NONE) {
+#pragma unroll
+            for (int i = 0; i < Count * Width; i += group::count) {
+                group some;
+#pragma unroll
+                for (int j = 0; j < group::count; j++)
+                    some.value[j] = all[i + j];
+                some = tgi_call_activations<sum_type, sizeof(elem) == 2>(some, activation);
+#pragma unroll
+                for (int j = 0; j < group::count; j++)
+                    all[i + j] = some.value[j];
+            }
+        }
+    }
+
+    static __device__ __forceinline__ void write(elem *to, const sum_type (&sum)[Width])
+    {
+        if constexpr (sizeof(elem) > 2) {
+            piece bits;
+#pragma unroll
+            for (int j = 0; j < Width; j++)
+                bits.element[j] = sum[j];
+            *reinterpret_cast<piece *>(to) = bits;
+        } else if constexpr (Width == 2) {
+            *reinterpret_cast<uint32_t *>(to) = tgi_encode_pair(Type, sum[0], sum[1]);
+        } else {
+            static_assert(Width == 1, "one element or a pair");
+            *to = Type == TG_TYPE_BF16 ? tgi_encode_bf16(sum[0]) : tgi_encode_fp16(sum[0]);
+        }
+    }
+
+    /* Reads C's elements in Count rows, unless beta is 0. The first of them lies `row` rows below
+     * the thread's first row. Rows before `begin` and from `end` on lie outside D. Addresses
+     * advance from row to row, without a multiplication for each. */
+    __device__ __forceinline__ void read_c(const tgi_gemm_args &args, int row, int begin, int end,
+                                           piece (&c_piece)[Count]) const
+    {
+        const elem *from = c + row * args.problem.c.row;
+        if (args.problem.epilogue.beta == 0.0)
+            return;
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            if (i * Stride >= begin && i * Stride < end)
+                c_piece[i] = *reinterpret_cast<const piece *>(from);
+            from += Stride * args.problem.c.row;
+        }
+    }
+
+    /* Stores the sums of the rows whose C was read. */
+    __device__ __forceinline__ void finish(const tgi_gemm_args &args, int row, int begin, int end,
+                                           const piece (&c_piece)[Count],
+                                           sum_type (&sum)[Count][Width]) const
+    {
+        const tgi_problem &p = args.problem;
+        const tgi_epilogue &e = p.epilogue;
+        elem bias[Count] = {};
+        if (e.bias == TG_BIAS_ROW) {
+#pragma unroll
+            for (int i = 0; i < Count; i++)
+                if (i * Stride >= begin && i * Stride < end)
+                    bias[i] = row_bias[row + i * Stride];
+        }
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+#pragma unroll
+            for (int j = 0; j < Width; j++)
+                sum[i][j] =
+                    combine(e, decode(c_piece[i].element[j]),
+                            e.bias == TG_BIAS_ROW ? decode(bias[i]) : col_bias[j], sum[i][j]);
+        activate(e.activation, sum);
+        elem *to = d + row * p.d.row;
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            if (i * Stride >= begin && i * Stride < end)
+                write(to, sum[i]);
+            to += Stride * p.d.row;
+        }
+    }
+};
 
 #endif

@@ -6,7 +6,7 @@
 #define TGI_SIMT_STORE_CUH
 
 #include "kernels/copy/tile_copy.cuh"
-#include "kernels/epilogue/row_epilogue.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
 
 /* Stores that are called, not inlined, are one function for all kernels of a row, which halves the
  * PTX. On Hopper, where the pieces of the store are unrolled, only the store through the epilogue

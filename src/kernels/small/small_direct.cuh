@@ -8,7 +8,7 @@
 #ifndef TGI_SMALL_DIRECT_CUH
 #define TGI_SMALL_DIRECT_CUH
 
-#include "kernels/epilogue/row_epilogue.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/small/small_shape.h"
 
 /* Type is the type of A and B. */

@@ -10,7 +10,7 @@
 #define TGI_SMALL_WIDE_CUH
 
 #include "kernels/copy/tile_copy.cuh"
-#include "kernels/epilogue/row_epilogue.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
