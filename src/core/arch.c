@@ -2,10 +2,10 @@
 
 static const tgi_arch archs[] = {
 #define TGI_ARCH(word, first, last, features, fp32, fp64, fp16_mma, bf16_mma, tf32_mma, fp8_mma,   \
-                 int8_mma, fp64_mma, sm_kib, block_kib, threads, blocks, unit, reserve)            \
-    {TGI_ARCH_##word, first,     last,     features, fp32,     fp64,                               \
-     fp16_mma,        bf16_mma,  tf32_mma, fp8_mma,  int8_mma, fp64_mma,                           \
-     sm_kib,          block_kib, threads,  blocks,   unit,     reserve},
+                 int8_mma, fp64_mma, sm_kib, block_kib, threads, blocks, unit, reserve, pcie)      \
+    {TGI_ARCH_##word, first,    last,    features, fp32,     fp64,   fp16_mma,                     \
+     bf16_mma,        tf32_mma, fp8_mma, int8_mma, fp64_mma, sm_kib, block_kib,                    \
+     threads,         blocks,   unit,    reserve,  pcie},
 #include "core/arch.def"
 #undef TGI_ARCH
 };

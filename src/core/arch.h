@@ -39,6 +39,7 @@ typedef struct tgi_arch {
     int shared_kib_per_sm, shared_kib_per_block;
     int threads_per_sm, blocks_per_sm;
     int shared_unit_bytes, shared_reserve_bytes;
+    int pcie_generation;
 } tgi_arch;
 
 /* Returns the architecture of a compute capability, 10 major + minor. A capability below all rows

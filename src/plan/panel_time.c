@@ -8,9 +8,12 @@
 
 #include <math.h>
 
+#include "core/arch.h"
 #include "core/checked.h"
 #include "plan/operand_lines.h"
 
+/* The specified rate of 16 lanes of PCIe 3.0, which each later generation doubles. */
+#define PCIE_3_BYTES_PER_S 15.75e9
 /* Copies of pinned memory reach these shares of the bus's specified rate, one way alone and both
  * ways at once; measured on an H200. */
 #define ALONE_SHARE 0.88
@@ -50,12 +53,11 @@ typedef struct panel_walk {
 
 tgi_panel_rates tgi_panels_find_rates(int compute_capability, int thread_count, int is_pinned)
 {
-    const double rate = compute_capability < 80   ? 15.75e9
-                        : compute_capability < 90 ? 31.5e9
-                                                  : 63.0e9;
-    return (tgi_panel_rates){.bus = compute_capability < 80   ? "PCIe 3.0 x16"
-                                    : compute_capability < 90 ? "PCIe 4.0 x16"
-                                                              : "PCIe 5.0 x16",
+    static const char *const names[] = {
+        [3] = "PCIe 3.0 x16", [4] = "PCIe 4.0 x16", [5] = "PCIe 5.0 x16"};
+    const int generation = tgi_arch_find(compute_capability)->pcie_generation;
+    const double rate = ldexp(PCIE_3_BYTES_PER_S, generation - 3);
+    return (tgi_panel_rates){.bus = names[generation],
                              .alone_bytes_per_s = ALONE_SHARE * rate,
                              .both_bytes_per_s = BOTH_SHARE * rate,
                              .fill_bytes_per_s = FILL_BYTES_PER_S * thread_count,

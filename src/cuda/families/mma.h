@@ -15,19 +15,6 @@ typedef struct tgi_mma_access {
     tgi_operand packed; /* its copy, in lines that run as is_along_k says */
 } tgi_mma_access;
 
-/* Returns 1 if the row is compiled only for the chips of its instruction set, and runs on later
- * chips by their PTX (src/CMakeLists.txt). */
-static inline int tgi_mma_has_earlier_code(const tgi_kernel *kernel)
-{
-    return kernel->isa != TGI_ISA_sm80 || tgi_type_bytes(kernel->type) != 2;
-}
-
-/* Returns 1 if the row has a kernel for each storage order (kernels/mma/mma_instances.cuh). */
-static inline int tgi_mma_has_bodies_apart(const tgi_kernel *kernel)
-{
-    return kernel->isa == TGI_ISA_sm80 && kernel->tile_cols > 64;
-}
-
 /* Describes A, or B where is_b is 1. */
 void tgi_mma_describe(const tgi_problem *problem, int is_b, tgi_mma_access *operand);
 

@@ -6,6 +6,7 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
 #include "cuda/families/repack_launch.h"
+#include "kernels/mma/mma_shape.h"
 
 typedef struct mma_prepared {
     tgi_tile_prepared tile;
@@ -91,9 +92,7 @@ static void prepare_rows(const tgi_machine *machine, const tgi_problem *p,
         tgi_gemm_choose_group_rows(&machine->gpu, kernel, p, (double)most,
                                    (double)(args->split_elems * tgi_type_bytes(p->type)));
     spread_blocks(&machine->gpu, multiply);
-    /* Code for earlier chips does not wait for the kernel ahead. */
-    multiply->is_early = !tgi_mma_has_earlier_code(kernel);
-    if (tgi_mma_has_bodies_apart(kernel))
+    if (TGI_MMA_HAS_BODIES_APART(kernel->thread_cols))
         snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "%s_%c%c", kernel->name,
                  operand[0].is_along_k ? 'k' : 'm', operand[1].is_along_k ? 'k' : 'n');
 }

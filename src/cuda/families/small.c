@@ -11,11 +11,13 @@
 #define LINE_BYTES 128.0
 #define BLOCK_DEPTH_MAX 64 /* threads along the third dimension of a block */
 
-/* Returns 1 for a row of wide tiles, whose threads share all operands. Such rows exist only for
- * Hopper. */
+/* Returns 1 for a row of wide tiles, whose threads share out the sums of a tile, while the warps of
+ * other rows share out k. */
 static int is_wide(const tgi_kernel *kernel)
 {
-    return kernel->isa == TGI_ISA_sm90a;
+    return kernel->stage_count > 0 &&
+           kernel->tile_rows * kernel->tile_cols ==
+               kernel->thread_rows * kernel->thread_cols * kernel->thread_count;
 }
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)

@@ -90,9 +90,11 @@ static int read_code(const char **codes, int *is_ptx, int *is_exact)
     return number;
 }
 
-int tgi_cuda_serves(const char *codes, int capability, tgi_isa isa)
+/* Finds the code that the driver takes for a chip, and sets *features to those of the chips that it
+ * is compiled for. Returns 0 if the chip runs none. */
+static int find_code(const char *codes, int capability, unsigned *features)
 {
-    int best = 0, has_all = 0;
+    int best = 0;
     for (const char *next = codes; *next;) {
         int is_ptx, is_exact;
         const int number = read_code(&next, &is_ptx, &is_exact);
@@ -104,12 +106,27 @@ int tgi_cuda_serves(const char *codes, int capability, tgi_isa isa)
         const int rank = 2 * number + 10000 * !is_ptx + is_exact;
         if (!can_run || rank <= best)
             continue;
-        const unsigned features =
+        *features =
             tgi_arch_find(number)->features & (is_exact ? ~0u : ~(unsigned)TGI_FEATURE_WGMMA);
         best = rank;
-        has_all = tgi_kernels_isa_runs(isa, features);
     }
-    return has_all;
+    return best > 0;
+}
+
+int tgi_cuda_serves(const char *codes, int capability, tgi_isa isa)
+{
+    unsigned features;
+    return find_code(codes, capability, &features) && tgi_kernels_isa_runs(isa, features);
+}
+
+int tgi_cuda_image_uses(const char *image, int capability, unsigned feature)
+{
+    unsigned features;
+    const int i = find_image(image);
+    if (strcmp(tgi_cuda_architectures(), "none") == 0)
+        return tgi_arch_has(capability, feature);
+    return i < image_count && find_code(images[i].codes, capability, &features) &&
+           (features & feature) != 0;
 }
 
 int tgi_cuda_has_image(const char *image, int capability, tgi_isa isa)

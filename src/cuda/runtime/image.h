@@ -19,6 +19,10 @@ int tgi_cuda_serves(const char *codes, int capability, tgi_isa isa);
  * plans as if it had all images. */
 int tgi_cuda_has_image(const char *image, int capability, tgi_isa isa);
 
+/* Returns 1 if the code that the chip runs from the image is compiled for chips with the feature
+ * (core/arch.h). PTX for earlier chips is not. A build without any code answers by the chip. */
+int tgi_cuda_image_uses(const char *image, int capability, unsigned feature);
+
 /* Finds function `symbol` of the image, and loads the image at its first use on the device. The
  * device's context is current and its lock is held. Errors: NO_DEVICE (no code for this chip),
  * OUT_OF_MEMORY, DEVICE_FAILURE. */

@@ -23,17 +23,17 @@ static tg_status fail_launch(const tgi_cuda_device *device, const tgi_cuda_kerne
     return tgi_driver_fail(device->driver, error, what);
 }
 
-/* Returns 1 if kernels may start early. Only images for chips with this feature contain the wait
- * that an early start needs. Older drivers cannot capture such a launch. */
-static int can_start_early(const tgi_cuda_device *device)
+/* Returns 1 if kernels of the image may start early. Only code for chips with this feature contains
+ * the wait that an early start needs. Older drivers cannot capture such a launch. */
+static int can_start_early(const tgi_cuda_device *device, const char *image)
 {
-    return tgi_arch_has(device->capability, TGI_FEATURE_EARLY_LAUNCH) &&
+    return tgi_cuda_image_uses(image, device->capability, TGI_FEATURE_EARLY_LAUNCH) &&
            device->driver->version >= EARLY_VERSION;
 }
 
 static void set_attributes(const tgi_cuda_device *device, tgi_cuda_kernel *kernel)
 {
-    if (kernel->is_early && can_start_early(device))
+    if (kernel->is_early && can_start_early(device, kernel->image))
         kernel->attributes[kernel->attribute_count++] =
             (tgi_driver_attribute){.name = TGI_CUDA_LAUNCH_EARLY, .value.is_on = 1};
     if (kernel->cluster > 1)

@@ -18,6 +18,7 @@
     }
 
 #define TGI_MMA(name, rows, cols, depth, thread_rows, thread_cols, stages, threads, ...)           \
+    static_assert(!TGI_MMA_HAS_BODIES_APART(thread_cols), "the launch calls one function");        \
     TGI_MMA_KERNEL(name, (thread_rows) * (thread_cols), threads,                                   \
                    tgi_mma_multiply<__VA_ARGS__, rows, cols, depth, 8 * (thread_rows),             \
                                     4 * (thread_cols), stages, threads>(args, place);)
@@ -27,6 +28,7 @@
  * second whether B's run along k or n. */
 #define TGI_MMA_BODY(name, a_along_k, b_along_k, rows, cols, depth, thread_rows, thread_cols,      \
                      stages, threads, ...)                                                         \
+    static_assert(TGI_MMA_HAS_BODIES_APART(thread_cols), "the launch calls one of four");          \
     TGI_MMA_KERNEL(name, (thread_rows) * (thread_cols), threads,                                   \
                    tgi_mma<__VA_ARGS__, rows, cols, depth, 8 * (thread_rows), 4 * (thread_cols),   \
                            stages, threads, a_along_k, b_along_k>::multiply(args, place);)

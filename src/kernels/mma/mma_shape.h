@@ -11,6 +11,10 @@
 /* The blocks that share the 65536 registers of a multiprocessor. */
 #define TGI_MMA_BLOCKS_PER_SM(sums, threads) (65536 / (TGI_MMA_REGISTERS(sums) * (threads)))
 
+/* Tells whether a row has a kernel for each storage order (mma_instances.cuh). The warps of such
+ * large tiles have more columns than those of others. */
+#define TGI_MMA_HAS_BODIES_APART(thread_cols) ((thread_cols) > 8)
+
 /* Shared memory holds stages. While the first stages of the next tile are copied into all but the
  * last one, warps store D through that one: 16 KiB for each four warps. */
 #define TGI_MMA_STAGE_BYTES(rows, cols, depth, elem_bytes)                                         \
