@@ -34,20 +34,17 @@ static tg_status open_sim(tgi_machine *machine, int ordinal)
     return status;
 }
 
-/* Returns 1 if the row, a rung of the ladder, takes the problem, else 0 with the refusal filled.
- * Where no product is formed, D = 0 whatever alpha and the precision are, and neither A nor B is
- * read. */
-static int takes_problem(const tgi_problem *p, tgi_proposal *proposal)
+/* Returns 1 if the ladder takes the problem, else 0 with the refusal filled. Where no product is
+ * formed, D = 0 whatever alpha is, and neither A nor B is read. */
+static int takes_problem(const tgi_problem *p, tgi_refusal *refusal)
 {
     tgi_problem plain = *p;
     if (tgi_problem_is_scale_only(p)) {
         plain.epilogue.alpha = 1.0;
         plain.a = (tgi_layout){p->k, 1, 0};
         plain.b = (tgi_layout){p->n, 1, 0};
-    } else if (!tgi_gemm_rounds_sums(p, proposal)) {
-        return 0;
     }
-    return tgi_model_ladder_takes_problem(&plain, &proposal->refusal);
+    return tgi_model_ladder_takes_problem(&plain, refusal);
 }
 
 static const tgi_sim_kernel *find_kernel(const tgi_kernel *row)
@@ -82,7 +79,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                    "of slices, such as bf16x6");
     } else if (!is_rung(proposal->kernel) && !tgi_problem_is_scale_only(p)) {
         tgi_cuda_propose(machine, p, proposal);
-    } else if (takes_problem(p, proposal) &&
+    } else if (takes_problem(p, &proposal->refusal) &&
+               (tgi_problem_is_scale_only(p) || tgi_gemm_rounds_sums(p, proposal)) &&
                tgi_model_ladder_takes_sizes(proposal->kernel, p->m, p->n, p->k,
                                             &proposal->refusal)) {
         proposal->is_legal = 1;
