@@ -1,6 +1,7 @@
 /*
  * Wraps instructions of a GPU for arithmetic.h, where other processors need several. CUDA C++ has
- * no names for them. Wrappers of the kernels' other instructions are in src/kernels/ptx.
+ * no names for them. Wrappers of the kernels' other instructions are in src/kernels/ptx, which
+ * core does not see.
  */
 #ifndef TGI_ARITHMETIC_PTX_H
 #define TGI_ARITHMETIC_PTX_H

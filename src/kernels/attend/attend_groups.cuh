@@ -10,15 +10,8 @@
 
 #include "kernels/attend/attend.cuh"
 #include "kernels/attend/attend_ring.cuh"
+#include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/warpgroup_mma_across.cuh"
-
-/* Keeps the compiler from computing `total`, which is not negative, after the code that follows
- * this call, because a branch depends on it. */
-static __device__ __forceinline__ void tgi_attend_keep_before(float total)
-{
-    if (__any_sync(~0u, total < 0.0f))
-        asm volatile("nanosleep.u32 0;" ::: "memory");
-}
 
 /* The products of a warpgroup of 64 queries. */
 template <tg_type Type, int Head, int Queries, int Keys> struct tgi_attend_group_products {
@@ -147,7 +140,7 @@ template <class Sizes> struct tgi_attend_group {
         tgi_attend_weigh<HEAD, KEYS, 1>(scale, scores, state, factors);
         /* Without this call the compiler would compute the exponentials and their sum after the
          * sums of V. */
-        tgi_attend_keep_before(state.total[0][0] + state.total[0][1]);
+        tgi_compute_before(state.total[0][0] + state.total[0][1]);
         if (!IsFirst)
             wait_sums<IsPlain>(ring, key_0 - KEYS);
         tgi_attend_round<Sizes::type, KEYS, 1>(scores, weights);

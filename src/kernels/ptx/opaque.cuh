@@ -1,7 +1,7 @@
 /*
- * Makes values opaque to the compiler, by PTX without an instruction. An opaque value keeps the
- * compiler from computing derived values again, from moving them or from keeping them in registers;
- * each use says which.
+ * Makes values opaque to the compiler, by PTX that executes no instruction. An opaque value keeps
+ * the compiler from computing derived values again, from moving them or from keeping them in
+ * registers; each use says which.
  */
 #ifndef TGI_PTX_OPAQUE_CUH
 #define TGI_PTX_OPAQUE_CUH
@@ -33,6 +33,14 @@ template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (
 #pragma unroll
     for (int i = 0; i < Count; i++)
         asm volatile("" : "+f"(sum[i])::"memory");
+}
+
+/* Keeps the compiler from computing `value`, which is not negative, after the code that follows
+ * this call, because a branch to nanosleep depends on it. The branch is never taken. */
+static __device__ __forceinline__ void tgi_compute_before(float value)
+{
+    if (__any_sync(~0u, value < 0.0f))
+        asm volatile("nanosleep.u32 0;" ::: "memory");
 }
 
 #endif
