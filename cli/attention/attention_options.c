@@ -12,7 +12,7 @@
 
 #define THREAD_COUNT_MAX 1024
 
-enum option_key {
+enum attention_option {
     KEY_CAUSAL = 0x100,
     KEY_CAUSAL_TOP_LEFT,
     KEY_SCALE,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum option_key {
+enum bench_option {
     key_device = 0x100,
     key_attention,
     key_isa,

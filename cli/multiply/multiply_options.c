@@ -12,7 +12,7 @@
 
 #define THREAD_COUNT_MAX 1024
 
-enum option_key {
+enum multiply_option {
     KEY_ALPHA = 0x100,
     KEY_BETA,
     KEY_C,

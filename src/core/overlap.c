@@ -103,16 +103,16 @@ static int has_multiple(int64_t factor, int64_t modulus, int64_t low, int64_t hi
     return 1;
 }
 
-typedef struct search {
+typedef struct sum_search {
     tgi_progression progressions[PROGRESSIONS_MAX]; /* sorted by stride */
     int64_t reach[PROGRESSIONS_MAX + 1]; /* reach[i] is the largest sum of the first i entries */
     int64_t gcd[PROGRESSIONS_MAX + 1];   /* gcd[i] divides all of their sums */
     int sums_left;
-} search;
+} sum_search;
 
 /* Returns 1 if the sums of the first `count` entries have no gap as wide as a window of
  * `window_places` places that are multiples of `gcd` apart. */
-static int has_no_gap(const search *s, int count, int64_t gcd, int64_t window_places)
+static int has_no_gap(const sum_search *s, int count, int64_t gcd, int64_t window_places)
 {
     for (int i = 0; i < count; i++) {
         if (s->progressions[i].stride > s->reach[i] + window_places * gcd)
@@ -123,7 +123,7 @@ static int has_no_gap(const search *s, int count, int64_t gcd, int64_t window_pl
 
 /* Returns 1 if a sum of two entries lies in low .. high, which holds neither 0 nor their largest
  * sum. */
-static int has_sum_of_two(const search *s, int64_t low, int64_t high)
+static int has_sum_of_two(const sum_search *s, int64_t low, int64_t high)
 {
     const int64_t small = s->progressions[0].stride, large = s->progressions[1].stride;
     const int64_t beyond =
@@ -143,7 +143,7 @@ static int has_sum_of_two(const search *s, int64_t low, int64_t high)
 }
 
 /* Returns 1 if a sum of the first `count` entries lies in low .. high, or if the search ended. */
-static int has_sum(search *s, int count, int64_t low, int64_t high)
+static int has_sum(sum_search *s, int count, int64_t low, int64_t high)
 {
     if (high < 0 || low > s->reach[count])
         return 0;
@@ -170,7 +170,7 @@ static int has_sum(search *s, int count, int64_t low, int64_t high)
 
 int tgi_overlap_may_meet(int64_t distance, const tgi_span *x, const tgi_span *y)
 {
-    search s = {.sums_left = SUMS_TRIED};
+    sum_search s = {.sums_left = SUMS_TRIED};
     int count = 0;
     for (int i = 0; i < x->progression_count; i++)
         count = insert_progression(s.progressions, count, x->progressions[i]);

@@ -20,14 +20,14 @@ static const tgi_tile_set *find_tiles(const tgi_machine *machine, tg_type type)
     return widest;
 }
 
-typedef struct peak_loop {
+typedef struct peak_task {
     const tgi_tile_set *tiles;
     int64_t iterations;
-} peak_loop;
+} peak_task;
 
 static void run_loop(void *state, int64_t index, int thread)
 {
-    const peak_loop *loop = state;
+    const peak_task *loop = state;
     /* The compiler would drop a loop whose result nobody reads. */
     volatile double unused = loop->tiles->fma_loop(loop->iterations);
     (void)unused, (void)index, (void)thread;
@@ -36,7 +36,7 @@ static void run_loop(void *state, int64_t index, int thread)
 /* Returns the seconds of one loop on each thread. */
 static double time_loops(const tgi_tile_set *tiles, int64_t iterations, int thread_count)
 {
-    peak_loop loop = {tiles, iterations};
+    peak_task loop = {tiles, iterations};
     const double start_s = tgi_clock_read_s();
     tgi_threads_run(run_loop, &loop, thread_count, thread_count);
     return tgi_clock_read_s() - start_s;

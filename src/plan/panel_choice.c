@@ -35,7 +35,7 @@ enum { buffer_count = 2, ROW_MAX = 4 };
 /* The assumed number of host threads beside a chip that is not installed. */
 #define THREAD_COUNT 16
 
-typedef struct search {
+typedef struct cut_search {
     const tgi_backend *backend;
     const tgi_machine *machine;
     const tg_problem *problem;
@@ -50,10 +50,10 @@ typedef struct search {
     int budget;        /* candidates that may still be tried */
     tg_panels *panels; /* the best ones, */
     tg_panel_times *times;
-} search;
+} cut_search;
 
 /* Makes the canonical problem of the first panel, with operands on the device. */
-static int make_panel(const search *of, const tg_panels *panels, tgi_problem *canonical)
+static int make_panel(const cut_search *of, const tg_panels *panels, tgi_problem *canonical)
 {
     tg_problem panel;
     if (tg_get_panel(of->problem, panels, 0, &panel))
@@ -68,7 +68,7 @@ static int make_panel(const search *of, const tg_panels *panels, tgi_problem *ca
 
 /* Chooses the kernel of the first panel among all rows. Returns its predicted time; if there is
  * none, *kernel does not change. */
-static double choose_row(search *of, const tg_panels *panels, const char **kernel)
+static double choose_row(cut_search *of, const tg_panels *panels, const char **kernel)
 {
     tgi_problem canonical;
     tgi_proposal best;
@@ -86,7 +86,7 @@ static double choose_row(search *of, const tg_panels *panels, const char **kerne
 
 /* Returns the predicted time of the first panel by the fastest of the chosen rows; 0 if none is
  * legal. */
-static double predict_product(const search *of, const tg_panels *panels)
+static double predict_product(const cut_search *of, const tg_panels *panels)
 {
     tgi_problem canonical;
     double product_s = 0;
@@ -102,7 +102,7 @@ static double predict_product(const search *of, const tg_panels *panels)
 }
 
 /* Sets all times of the panels of `cut` from the time of the first panel's product. */
-static void predict(const search *of, const tgi_panel_cut *cut, const tg_panels *panels,
+static void predict(const cut_search *of, const tgi_panel_cut *cut, const tg_panels *panels,
                     double product_s, tg_panel_times *times)
 {
     const tgi_problem *q = of->canonical;
@@ -116,7 +116,7 @@ static void predict(const search *of, const tgi_panel_cut *cut, const tg_panels 
 }
 
 /* Returns 1 if memory allows all panels of both operands to stay. */
-static int keep_all(const search *of, tgi_panel_cut *cut)
+static int keep_all(const cut_search *of, tgi_panel_cut *cut)
 {
     cut->held_count = tgi_divide_up(cut->held_length, cut->held);
     cut->stream_count = tgi_divide_up(cut->stream_length, cut->streamed);
@@ -127,7 +127,7 @@ static int keep_all(const search *of, tgi_panel_cut *cut)
 
 /* Cuts an entry into the given numbers of held and streamed panels, and holds as many as memory
  * allows. Returns 0 if memory allows none. */
-static int cut_in_counts(const search *of, tgi_panel_cut *cut, int64_t held, int64_t streamed)
+static int cut_in_counts(const cut_search *of, tgi_panel_cut *cut, int64_t held, int64_t streamed)
 {
     cut->held = tgi_panels_even_out(cut->held_length, tgi_divide_up(cut->held_length, held));
     cut->streamed =
@@ -156,7 +156,7 @@ static int cut_in_counts(const search *of, tgi_panel_cut *cut, int64_t held, int
  * fastest so far. The first panels arrive before any product, and the last panel of D leaves after
  * all products. If these copies and the longer of all copies and products already take too long,
  * the walk is left out. */
-static int try_counts(search *of, const tgi_panel_cut *entry, int is_b_held, int64_t held,
+static int try_counts(cut_search *of, const tgi_panel_cut *entry, int is_b_held, int64_t held,
                       int64_t streamed)
 {
     tgi_panel_cut cut = *entry;
@@ -185,7 +185,7 @@ static int try_counts(search *of, const tgi_panel_cut *entry, int is_b_held, int
 }
 
 /* Moves from the best panels to neighbours with one panel more or fewer while that is faster. */
-static void search_near(search *of, const tgi_panel_cut *cut, int is_b_held)
+static void search_near(cut_search *of, const tgi_panel_cut *cut, int is_b_held)
 {
     static const int moves[][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}, {1, -1}, {-1, 1}};
     for (int i = 0; i < (int)(sizeof moves / sizeof moves[0]);) {
@@ -200,7 +200,7 @@ static void search_near(search *of, const tgi_panel_cut *cut, int is_b_held)
 }
 
 /* Predicts the best panels with the kernel that will form them. */
-static void choose_kernel(search *of)
+static void choose_kernel(cut_search *of)
 {
     const tg_panels *panels = of->panels;
     const char *kernel = NULL;
@@ -212,7 +212,7 @@ static void choose_kernel(search *of)
 }
 
 /* Tries panels of many sizes, then the neighbours of the best ones. */
-static void search_sizes(search *of, int is_b_held)
+static void search_sizes(cut_search *of, int is_b_held)
 {
     static const int counts[] = {4, 8, 1, 16, 2, 32, 6, 11, 3, 22, 45, 64, 5, 7, 9, 13, 19, 27};
     const tgi_panel_cut cut = tgi_panels_describe(of->problem, of->canonical, is_b_held);
@@ -248,14 +248,14 @@ tg_status tgi_panels_choose_by_time(const tgi_backend *backend, const tgi_machin
         return status;
     if (tgi_panels_read_problem(&problem, &converted, &q))
         return TG_STATUS_INVALID_ARGUMENT; /* it was read before */
-    search of = {.backend = backend,
-                 .machine = machine,
-                 .problem = problem,
-                 .canonical = &q,
-                 .rates = *rates,
-                 .memory_bytes = memory_bytes ? (double)memory_bytes : INFINITY,
-                 .panels = panels,
-                 .times = times};
+    cut_search of = {.backend = backend,
+                     .machine = machine,
+                     .problem = problem,
+                     .canonical = &q,
+                     .rates = *rates,
+                     .memory_bytes = memory_bytes ? (double)memory_bytes : INFINITY,
+                     .panels = panels,
+                     .times = times};
     const tgi_panel_cut cut = tgi_panels_describe(problem, &q, panels->is_b_held);
     const double copy_s = tgi_panels_copy_seconds(&cut, panels, &of.rates);
     const int is_searched =

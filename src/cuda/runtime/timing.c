@@ -66,17 +66,17 @@ tg_status tgi_cuda_time_calls(const tgi_machine *machine, tg_timed_call *call, v
     return status;
 }
 
-/* A peak_loop is one run of the FMA loop of src/kernels/peak.cu. */
-typedef struct peak_loop {
+/* A peak_launch is one run of the FMA loop of src/kernels/peak.cu. */
+typedef struct peak_launch {
     tgi_cuda_queue queue;
     tgi_cuda_kernel kernel;
     void *sums; /* never written, but the compiler must not know that */
     int32_t iteration_count;
-} peak_loop;
+} peak_launch;
 
 static tg_status run_peak(void *state, int64_t index)
 {
-    peak_loop *loop = state;
+    peak_launch *loop = state;
     void *arguments[] = {&loop->sums, &loop->iteration_count};
     (void)index;
     return tgi_cuda_run_with(&loop->queue, &loop->kernel, arguments);
@@ -95,12 +95,12 @@ tg_status tgi_cuda_measure_peak(const tgi_machine *machine, tg_type type, int th
                                "one of them",
                                tg_get_type_name(type));
     }
-    peak_loop loop = {.queue = {.device = machine->device},
-                      .kernel = {.image = "peak",
-                                 .symbol = "tgi_peak_fp32",
-                                 .grid = {block_count, 1, 1},
-                                 .block = {PEAK_THREADS, 1, 1}},
-                      .iteration_count = 64};
+    peak_launch loop = {.queue = {.device = machine->device},
+                        .kernel = {.image = "peak",
+                                   .symbol = "tgi_peak_fp32",
+                                   .grid = {block_count, 1, 1},
+                                   .block = {PEAK_THREADS, 1, 1}},
+                        .iteration_count = 64};
     if (type == TG_TYPE_FP64)
         strcpy(loop.kernel.symbol, "tgi_peak_fp64");
     tg_status status = tgi_cuda_time_calls(machine, run_peak, &loop, 1, NULL, &elapsed_s);
