@@ -224,7 +224,7 @@ static void judge(void *state, int64_t row, int64_t col, const check_expected *e
     }
 }
 
-/* Compares the crossings of random rows and random columns, as many as `flops` allow. */
+/* Compares the elements in both a random row and a random column, as many as `flops` allow. */
 static int compare_crossings(comparison *run, double flops, uint64_t *random)
 {
     const tg_problem *problem = run->problem;

@@ -35,7 +35,7 @@ int64_t tgi_attention_find_row(const tgi_attention_run *run, const tgi_attention
 
 /* Sets the keys that query `c` sees, low .. high - 1, and its slope and place. */
 static void find_keys(const tgi_attention_run *run, const tgi_attention_item *item,
-                      const tgi_attention_room *room, int64_t c)
+                      const tgi_attention_scratch *scratch, int64_t c)
 {
     const tg_attention *a = run->attention;
     const int is_fp64 = tgi_attention_is_fp64(run);
@@ -45,22 +45,22 @@ static void find_keys(const tgi_attention_run *run, const tgi_attention_item *it
     const int64_t place = window.is_bottom ? i + item->keys - item->queries : i;
     const int64_t low = largest_of(0, place - window.before);
     const int64_t high = least_of(item->keys, place + window.after + 1);
-    ((int64_t *)room->lows)[c] = low;
-    ((int64_t *)room->highs)[c] = largest_of(high, low);
-    ((int64_t *)room->places)[c] = place;
+    ((int64_t *)scratch->lows)[c] = low;
+    ((int64_t *)scratch->highs)[c] = largest_of(high, low);
+    ((int64_t *)scratch->places)[c] = place;
     if (a->has_slopes)
-        tgi_attention_write(room->slopes, c, is_fp64,
+        tgi_attention_write(scratch->slopes, c, is_fp64,
                             tgi_attention_read(a->slopes, head, is_fp64) * LOG2_E);
 }
 
 /* Finds the keys that some query, and that all queries, of a query block see. */
 static tgi_attention_range find_range(const tgi_attention_run *run, const tgi_attention_item *item,
-                                      const tgi_attention_room *room, int64_t query_block)
+                                      const tgi_attention_scratch *scratch, int64_t query_block)
 {
     const int64_t cols = run->tiles->cols, end = least_of((query_block + 1) * cols, item->count);
     tgi_attention_range range = {INT64_MAX, 0, 0, INT64_MAX};
     for (int64_t c = query_block * cols; c < end; c++) {
-        const int64_t low = ((int64_t *)room->lows)[c], high = ((int64_t *)room->highs)[c];
+        const int64_t low = ((int64_t *)scratch->lows)[c], high = ((int64_t *)scratch->highs)[c];
         range.all_low = largest_of(range.all_low, low);
         range.all_high = least_of(range.all_high, high);
         if (low == high)
@@ -72,11 +72,11 @@ static tgi_attention_range find_range(const tgi_attention_run *run, const tgi_at
 }
 
 void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attention_item *item,
-                                const tgi_attention_room *room)
+                                const tgi_attention_scratch *scratch)
 {
     const tg_attention *a = run->attention;
     const int64_t cols = run->tiles->cols, bytes = run->tiles->accum_bytes;
-    memset(room->queries, 0, (size_t)(run->query_block_count * a->head_size * cols * bytes));
+    memset(scratch->queries, 0, (size_t)(run->query_block_count * a->head_size * cols * bytes));
     for (int64_t c = 0; c < item->count;) {
         /* A run of queries lies in one head and one query block. */
         int64_t entry, row;
@@ -84,7 +84,7 @@ void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attentio
         int64_t count = least_of(item->count - c, cols - c % cols);
         count = least_of(count, item->queries - (item->first + c) % item->queries);
         const tgi_copy copy = {
-            .target = room->queries + (c / cols * a->head_size * cols + c % cols) * bytes,
+            .target = scratch->queries + (c / cols * a->head_size * cols + c % cols) * bytes,
             .target_stride = cols,
             .source = tgi_attention_at(&a->q, tgi_type_bytes(a->type), entry, head, row, 0),
             .outer = a->head_size,
@@ -95,20 +95,21 @@ void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attentio
         c += count;
     }
     for (int64_t c = 0; c < item->count; c++)
-        find_keys(run, item, room, c);
+        find_keys(run, item, scratch, c);
     /* Columns without a query see no key. */
     for (int64_t c = item->count; c < run->query_block_count * cols; c++) {
-        ((int64_t *)room->lows)[c] = ((int64_t *)room->highs)[c] = 0;
-        ((int64_t *)room->places)[c] = 0;
-        tgi_attention_write(room->slopes, c, tgi_attention_is_fp64(run), 0.0);
+        ((int64_t *)scratch->lows)[c] = ((int64_t *)scratch->highs)[c] = 0;
+        ((int64_t *)scratch->places)[c] = 0;
+        tgi_attention_write(scratch->slopes, c, tgi_attention_is_fp64(run), 0.0);
     }
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++)
-        room->ranges[query_block] = find_range(run, item, room, query_block);
+        scratch->ranges[query_block] = find_range(run, item, scratch, query_block);
 }
 
 tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
                                            const tgi_attention_item *item, const tg_heads *heads,
-                                           int64_t size, int64_t first, int64_t count, void *room)
+                                           int64_t size, int64_t first, int64_t count,
+                                           void *scratch)
 {
     const tg_attention *a = run->attention;
     const int64_t bytes = tgi_type_bytes(a->type);
@@ -126,7 +127,7 @@ tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
             run_rows = least_of(run_rows, a->page_rows - from_row);
         }
         const tgi_copy copy = {
-            .target = (char *)room + j * size * run->tiles->accum_bytes,
+            .target = (char *)scratch + j * size * run->tiles->accum_bytes,
             .target_stride = size,
             .source = tgi_attention_at(heads, bytes, from_entry, item->kv_head, from_row, 0),
             .outer = run_rows,
@@ -136,12 +137,12 @@ tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
         run->kernels->widen(&copy);
         j += run_rows;
     }
-    return (tgi_attention_rows){room, size};
+    return (tgi_attention_rows){scratch, size};
 }
 
 void tgi_attention_load_bias(const tgi_attention_run *run, const tgi_attention_item *item,
-                             const tgi_attention_room *room, int64_t query_block, int64_t first,
-                             int64_t count)
+                             const tgi_attention_scratch *scratch, int64_t query_block,
+                             int64_t first, int64_t count)
 {
     const tg_attention *a = run->attention;
     const int is_fp64 = tgi_attention_is_fp64(run);
@@ -156,7 +157,7 @@ void tgi_attention_load_bias(const tgi_attention_run *run, const tgi_attention_i
         for (int64_t j = 0; j < count; j++) {
             const double value =
                 tgi_attention_read(at, j * a->bias.element_stride, is_fp64) * LOG2_E;
-            tgi_attention_write(room->bias, j * cols + c, is_fp64, value);
+            tgi_attention_write(scratch->bias, j * cols + c, is_fp64, value);
         }
     }
 }

@@ -35,18 +35,18 @@ static void multiply(const tgi_attention_run *run, int64_t rows, int64_t k, tgi_
 
 /* Forms the sums of weights times V key by key, in the order of the tiles, for the keys that each
  * query sees: a hidden key may hold Inf or NaN, which a weight of zero would not remove. */
-static void sum_seen(const tgi_attention_run *run, const tgi_attention_room *room,
+static void sum_seen(const tgi_attention_run *run, const tgi_attention_scratch *scratch,
                      tgi_attention_rows values, char *sums, int64_t used)
 {
     const int is_fp64 = tgi_attention_is_fp64(run);
     const int64_t cols = run->tiles->cols;
     for (int64_t c = 0; c < used; c++) {
-        const int64_t low = (int64_t)tgi_attention_read(room->low, c, is_fp64);
-        const int64_t high = (int64_t)tgi_attention_read(room->high, c, is_fp64);
+        const int64_t low = (int64_t)tgi_attention_read(scratch->low, c, is_fp64);
+        const int64_t high = (int64_t)tgi_attention_read(scratch->high, c, is_fp64);
         for (int64_t e = 0; e < run->attention->v_head_size; e++) {
             double sum = 0.0;
             for (int64_t j = low; j < high; j++) {
-                const double weight = tgi_attention_read(room->scores, j * cols + c, is_fp64);
+                const double weight = tgi_attention_read(scratch->scores, j * cols + c, is_fp64);
                 const double value =
                     tgi_attention_read(values.data, j * values.stride + e, is_fp64);
                 if (!is_fp64)
@@ -68,21 +68,21 @@ static int is_at_edge(const tgi_attention_range *range, int64_t first, int64_t c
 }
 
 /* Sets the keys of the block that each column sees, and the places of the queries. */
-static void find_edges(const tgi_attention_run *run, const tgi_attention_room *room,
+static void find_edges(const tgi_attention_run *run, const tgi_attention_scratch *scratch,
                        int64_t query_block, int64_t first, int64_t count)
 {
     const int is_fp64 = tgi_attention_is_fp64(run);
     const int64_t cols = run->tiles->cols;
     for (int64_t c = 0; c < cols; c++) {
         const int64_t at = query_block * cols + c;
-        int64_t low = ((int64_t *)room->lows)[at] - first;
-        int64_t high = ((int64_t *)room->highs)[at] - first;
+        int64_t low = ((int64_t *)scratch->lows)[at] - first;
+        int64_t high = ((int64_t *)scratch->highs)[at] - first;
         low = low < 0 ? 0 : low > count ? count : low;
         high = high < low ? low : high > count ? count : high;
-        tgi_attention_write(room->low, c, is_fp64, (double)low);
-        tgi_attention_write(room->high, c, is_fp64, (double)high);
-        tgi_attention_write(room->place, c, is_fp64,
-                            (double)(((int64_t *)room->places)[at] - first));
+        tgi_attention_write(scratch->low, c, is_fp64, (double)low);
+        tgi_attention_write(scratch->high, c, is_fp64, (double)high);
+        tgi_attention_write(scratch->place, c, is_fp64,
+                            (double)(((int64_t *)scratch->places)[at] - first));
     }
 }
 
@@ -104,39 +104,40 @@ static int check_finite(const tgi_attention_run *run, keys_block *keys)
 
 /* Adds the first `count` keys of a block to a query block. */
 static void add_block(const tgi_attention_run *run, const tgi_attention_item *item,
-                      const tgi_attention_room *room, int64_t query_block, keys_block *keys,
+                      const tgi_attention_scratch *scratch, int64_t query_block, keys_block *keys,
                       int64_t count)
 {
     const int64_t first = keys->first;
     const tg_attention *a = run->attention;
     const int64_t cols = run->tiles->cols, bytes = run->tiles->accum_bytes;
-    const tgi_attention_state sums = {room->sums, a->v_head_size, cols,
+    const tgi_attention_state sums = {scratch->sums, a->v_head_size, cols,
                                       tgi_attention_count_cols(run, item, query_block)};
     tgi_attention_state state = sums;
-    state.rows = room->splits + query_block * run->state_bytes;
-    const char *queries = room->queries + query_block * a->head_size * cols * bytes;
-    const int is_edge = is_at_edge(&room->ranges[query_block], first, count);
+    state.rows = scratch->splits + query_block * run->state_bytes;
+    const char *queries = scratch->queries + query_block * a->head_size * cols * bytes;
+    const int is_edge = is_at_edge(&scratch->ranges[query_block], first, count);
     if (is_edge || a->has_slopes)
-        find_edges(run, room, query_block, first, count);
-    multiply(run, count, a->head_size, keys->keys, TGI_A_ALONG_K, queries, room->scores, sums.cols);
+        find_edges(run, scratch, query_block, first, count);
+    multiply(run, count, a->head_size, keys->keys, TGI_A_ALONG_K, queries, scratch->scores,
+             sums.cols);
     if (a->has_bias)
-        tgi_attention_load_bias(run, item, room, query_block, first, count);
+        tgi_attention_load_bias(run, item, scratch, query_block, first, count);
     const tgi_attention_block block = {
         .keys = count,
-        .scores = room->scores,
+        .scores = scratch->scores,
         .scale = a->scale * LOG2_E,
         .cap = a->soft_cap * LOG2_E,
         .cap_inverse = a->soft_cap > 0.0 ? 1.0 / (a->soft_cap * LOG2_E) : 0.0,
-        .bias = a->has_bias ? room->bias : NULL,
-        .slopes = a->has_slopes ? room->slopes + query_block * cols * bytes : NULL,
-        .places = room->place,
-        .low = is_edge ? room->low : NULL,
-        .high = is_edge ? room->high : NULL};
+        .bias = a->has_bias ? scratch->bias : NULL,
+        .slopes = a->has_slopes ? scratch->slopes + query_block * cols * bytes : NULL,
+        .places = scratch->place,
+        .low = is_edge ? scratch->low : NULL,
+        .high = is_edge ? scratch->high : NULL};
     run->isa->weigh(&block, &sums);
     if (is_edge && !check_finite(run, keys))
-        sum_seen(run, room, keys->values, sums.rows, sums.cols);
+        sum_seen(run, scratch, keys->values, sums.rows, sums.cols);
     else
-        multiply(run, a->v_head_size, count, keys->values, TGI_A_ALONG_ROWS, room->scores,
+        multiply(run, a->v_head_size, count, keys->values, TGI_A_ALONG_ROWS, scratch->scores,
                  sums.rows, sums.cols);
     run->isa->merge(&state, sums.rows);
 }
@@ -151,36 +152,36 @@ void tgi_attention_clear(const tgi_attention_run *run, char *state)
 
 /* Adds a block of keys to all query blocks that see some of them. */
 static void add_block_to_all(const tgi_attention_run *run, const tgi_attention_item *item,
-                             const tgi_attention_room *room, keys_block *keys)
+                             const tgi_attention_scratch *scratch, keys_block *keys)
 {
     const tg_attention *a = run->attention;
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++) {
-        const tgi_attention_range *range = &room->ranges[query_block];
+        const tgi_attention_range *range = &scratch->ranges[query_block];
         if (range->high <= keys->first || range->low >= keys->first + keys->length)
             continue;
         if (!keys->keys.data) {
             keys->keys = tgi_attention_load_rows(run, item, &a->k, a->head_size, keys->first,
-                                                 keys->length, room->keys);
+                                                 keys->length, scratch->keys);
             keys->values = tgi_attention_load_rows(run, item, &a->v, a->v_head_size, keys->first,
-                                                   keys->length, room->values);
+                                                   keys->length, scratch->values);
         }
         const int64_t seen = range->high - keys->first;
-        add_block(run, item, room, query_block, keys, seen < keys->length ? seen : keys->length);
+        add_block(run, item, scratch, query_block, keys, seen < keys->length ? seen : keys->length);
     }
 }
 
 void tgi_attention_add_split(const tgi_attention_run *run, const tgi_attention_item *item,
-                             int64_t split, const tgi_attention_room *room)
+                             int64_t split, const tgi_attention_scratch *scratch)
 {
     const int64_t start = split * TGI_ATTENTION_SPLIT;
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++)
-        tgi_attention_clear(run, room->splits + query_block * run->state_bytes);
+        tgi_attention_clear(run, scratch->splits + query_block * run->state_bytes);
     for (int64_t first = start; first < start + TGI_ATTENTION_SPLIT && first < item->keys;
          first += TGI_ATTENTION_BLOCK) {
         const int64_t left = item->keys - first;
         keys_block keys = {.first = first,
                            .length = left < TGI_ATTENTION_BLOCK ? left : TGI_ATTENTION_BLOCK,
                            .is_finite = -1};
-        add_block_to_all(run, item, room, &keys);
+        add_block_to_all(run, item, scratch, &keys);
     }
 }

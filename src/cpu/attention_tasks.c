@@ -50,39 +50,40 @@ static tgi_attention_run open_run(const tg_attention *a, const tgi_attention_cho
 
 /* Returns the scratch buffers of a thread, which begin at `base`. Sets *bytes to their size, also
  * if `base` is NULL. */
-static tgi_attention_room lay_out_room(const tgi_attention_run *run, char *base, int64_t *bytes)
+static tgi_attention_scratch lay_out_scratch(const tgi_attention_run *run, char *base,
+                                             int64_t *bytes)
 {
     const tg_attention *a = run->attention;
     const int64_t elem = run->tiles->accum_bytes, cols = run->tiles->cols;
     const int64_t query_blocks = run->query_block_count;
-    tgi_attention_room room;
+    tgi_attention_scratch scratch;
     char *ranges;
     const struct {
         char **place;
         int64_t bytes;
-    } blocks[] = {{&room.queries, query_blocks * a->head_size * cols * elem},
-                  {&room.splits, query_blocks * run->state_bytes},
-                  {&room.totals, query_blocks * run->state_bytes},
-                  {&room.sums, run->state_bytes},
-                  {&room.scores, TGI_ATTENTION_BLOCK * cols * elem},
-                  {&room.bias, a->has_bias ? TGI_ATTENTION_BLOCK * cols * elem : 0},
-                  {&room.keys, TGI_ATTENTION_BLOCK * a->head_size * elem},
-                  {&room.values, TGI_ATTENTION_BLOCK * a->v_head_size * elem},
+    } blocks[] = {{&scratch.queries, query_blocks * a->head_size * cols * elem},
+                  {&scratch.splits, query_blocks * run->state_bytes},
+                  {&scratch.totals, query_blocks * run->state_bytes},
+                  {&scratch.sums, run->state_bytes},
+                  {&scratch.scores, TGI_ATTENTION_BLOCK * cols * elem},
+                  {&scratch.bias, a->has_bias ? TGI_ATTENTION_BLOCK * cols * elem : 0},
+                  {&scratch.keys, TGI_ATTENTION_BLOCK * a->head_size * elem},
+                  {&scratch.values, TGI_ATTENTION_BLOCK * a->v_head_size * elem},
                   {&ranges, query_blocks * (int64_t)sizeof(tgi_attention_range)},
-                  {&room.lows, query_blocks * cols * (int64_t)sizeof(int64_t)},
-                  {&room.highs, query_blocks * cols * (int64_t)sizeof(int64_t)},
-                  {&room.places, query_blocks * cols * (int64_t)sizeof(int64_t)},
-                  {&room.slopes, query_blocks * cols * elem},
-                  {&room.low, cols * elem},
-                  {&room.high, cols * elem},
-                  {&room.place, cols * elem}};
+                  {&scratch.lows, query_blocks * cols * (int64_t)sizeof(int64_t)},
+                  {&scratch.highs, query_blocks * cols * (int64_t)sizeof(int64_t)},
+                  {&scratch.places, query_blocks * cols * (int64_t)sizeof(int64_t)},
+                  {&scratch.slopes, query_blocks * cols * elem},
+                  {&scratch.low, cols * elem},
+                  {&scratch.high, cols * elem},
+                  {&scratch.place, cols * elem}};
     *bytes = 0;
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
         *blocks[i].place = base ? base + *bytes : NULL;
         *bytes += tgi_attention_round_bytes(blocks[i].bytes);
     }
-    room.ranges = (tgi_attention_range *)ranges;
-    return room;
+    scratch.ranges = (tgi_attention_range *)ranges;
+    return scratch;
 }
 
 static int64_t count_items(const tgi_attention_run *run)
@@ -119,7 +120,7 @@ static tg_status choose(const tgi_machine *machine, const tg_attention *a,
     snprintf(choice->kernel, sizeof choice->kernel, "cpu_attention_%s_%s",
              tgi_kernels_isa_name(choice->isa), tg_get_type_name(a->type));
     tgi_attention_run run = choose_tile(machine, a, choice);
-    lay_out_room(&run, NULL, &run.room_bytes);
+    lay_out_scratch(&run, NULL, &run.scratch_bytes);
     const int64_t items = count_items(&run);
     const int64_t states_bytes = tgi_checked_multiply(tgi_checked_multiply(items, run.split_count),
                                                       run.query_block_count * run.state_bytes);
@@ -130,7 +131,7 @@ static tg_status choose(const tgi_machine *machine, const tg_attention *a,
     choice->thread_count =
         tasks < machine->thread_count ? (int)(tasks > 0 ? tasks : 1) : machine->thread_count;
     choice->workspace_bytes =
-        run.room_bytes * choice->thread_count + (choice->is_split ? states_bytes : 0);
+        run.scratch_bytes * choice->thread_count + (choice->is_split ? states_bytes : 0);
     return TG_STATUS_OK;
 }
 
@@ -151,18 +152,18 @@ static int find_item(const tgi_attention_run *run, int64_t index, tgi_attention_
     return item->count > 0;
 }
 
-static tgi_attention_room find_room(const tgi_attention_run *run, int thread)
+static tgi_attention_scratch find_scratch(const tgi_attention_run *run, int thread)
 {
     int64_t bytes;
-    return lay_out_room(run, run->rooms + thread * run->room_bytes, &bytes);
+    return lay_out_scratch(run, run->thread_scratch + thread * run->scratch_bytes, &bytes);
 }
 
 /* Merges a split, in the order of the splits, into the totals. */
 static void merge_split(const tgi_attention_run *run, const tgi_attention_item *item,
-                        const tgi_attention_room *room, const char *states)
+                        const tgi_attention_scratch *scratch, const char *states)
 {
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++) {
-        const tgi_attention_state total = {room->totals + query_block * run->state_bytes,
+        const tgi_attention_state total = {scratch->totals + query_block * run->state_bytes,
                                            run->attention->v_head_size, run->tiles->cols,
                                            tgi_attention_count_cols(run, item, query_block)};
         run->isa->merge(&total, states + query_block * run->state_bytes);
@@ -176,55 +177,55 @@ static int64_t count_splits(const tgi_attention_item *item)
 
 /* Merges the states of all splits and stores the item. With `states` NULL it forms them first. */
 static void finish_item(const tgi_attention_run *run, const tgi_attention_item *item,
-                        const tgi_attention_room *room, const char *states)
+                        const tgi_attention_scratch *scratch, const char *states)
 {
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++)
-        tgi_attention_clear(run, room->totals + query_block * run->state_bytes);
+        tgi_attention_clear(run, scratch->totals + query_block * run->state_bytes);
     for (int64_t split = 0; split < count_splits(item); split++) {
         if (!states)
-            tgi_attention_add_split(run, item, split, room);
-        merge_split(run, item, room,
+            tgi_attention_add_split(run, item, split, scratch);
+        merge_split(run, item, scratch,
                     states ? states + split * run->query_block_count * run->state_bytes
-                           : room->splits);
+                           : scratch->splits);
     }
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++) {
         if (query_block * run->tiles->cols < item->count)
             tgi_attention_store(run, item, query_block,
-                                room->totals + query_block * run->state_bytes);
+                                scratch->totals + query_block * run->state_bytes);
     }
 }
 
 static void run_item(void *state, int64_t index, int thread)
 {
     const tgi_attention_run *run = state;
-    const tgi_attention_room room = find_room(run, thread);
+    const tgi_attention_scratch scratch = find_scratch(run, thread);
     tgi_attention_item item;
     if (!find_item(run, index, &item))
         return;
-    tgi_attention_load_queries(run, &item, &room);
-    finish_item(run, &item, &room, NULL);
+    tgi_attention_load_queries(run, &item, &scratch);
+    finish_item(run, &item, &scratch, NULL);
 }
 
 static void run_split(void *state, int64_t index, int thread)
 {
     const tgi_attention_run *run = state;
     const int64_t split = index % run->split_count;
-    tgi_attention_room room = find_room(run, thread);
+    tgi_attention_scratch scratch = find_scratch(run, thread);
     tgi_attention_item item;
     if (!find_item(run, index / run->split_count, &item) || split >= count_splits(&item))
         return;
-    tgi_attention_load_queries(run, &item, &room);
-    room.splits = run->states + index * run->query_block_count * run->state_bytes;
-    tgi_attention_add_split(run, &item, split, &room);
+    tgi_attention_load_queries(run, &item, &scratch);
+    scratch.splits = run->states + index * run->query_block_count * run->state_bytes;
+    tgi_attention_add_split(run, &item, split, &scratch);
 }
 
 static void merge_item(void *state, int64_t index, int thread)
 {
     const tgi_attention_run *run = state;
-    const tgi_attention_room room = find_room(run, thread);
+    const tgi_attention_scratch scratch = find_scratch(run, thread);
     tgi_attention_item item;
     if (find_item(run, index, &item))
-        finish_item(run, &item, &room,
+        finish_item(run, &item, &scratch,
                     run->states +
                         index * run->split_count * run->query_block_count * run->state_bytes);
 }
@@ -233,9 +234,9 @@ static tg_status launch(const tgi_attention_call *call)
 {
     const tgi_attention_choice *choice = call->choice;
     tgi_attention_run run = open_run(call->attention, choice);
-    lay_out_room(&run, NULL, &run.room_bytes);
-    run.rooms = call->workspace;
-    run.states = run.rooms + run.room_bytes * choice->thread_count;
+    lay_out_scratch(&run, NULL, &run.scratch_bytes);
+    run.thread_scratch = call->workspace;
+    run.states = run.thread_scratch + run.scratch_bytes * choice->thread_count;
     const int64_t items = count_items(&run);
     if (!choice->is_split) {
         tgi_threads_run(run_item, &run, items, choice->thread_count);

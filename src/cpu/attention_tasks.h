@@ -19,7 +19,7 @@ typedef struct tgi_attention_range {
 } tgi_attention_range;
 
 /* Addresses of a thread's blocks, as accumulators; a query block is `cols` queries. */
-typedef struct tgi_attention_room {
+typedef struct tgi_attention_scratch {
     char *queries;               /* query blocks x head_size x cols: Q^T */
     char *splits;                /* query blocks x states: the current split of the keys */
     char *totals;                /* query blocks x states: all keys so far */
@@ -30,7 +30,7 @@ typedef struct tgi_attention_room {
     char *values;                /* BLOCK x v_head_size, converted */
     tgi_attention_range *ranges; /* one for each query block */
     char *lows, *highs, *slopes, *places, *low, *high, *place; /* query blocks x cols, or cols */
-} tgi_attention_room;
+} tgi_attention_scratch;
 
 /* One execution. */
 typedef struct tgi_attention_run {
@@ -43,9 +43,9 @@ typedef struct tgi_attention_run {
     int64_t tile_count;        /* tiles of queries of a head of keys */
     int64_t split_count;       /* splits of n keys */
     int64_t query_block_count; /* query blocks of a tile */
-    int64_t state_bytes, room_bytes;
-    char *rooms;  /* one for each thread */
-    char *states; /* where the splits are tasks: item x split x query block */
+    int64_t state_bytes, scratch_bytes;
+    char *thread_scratch; /* one for each thread */
+    char *states;         /* where the splits are tasks: item x split x query block */
 } tgi_attention_run;
 
 /* A tile of queries of one head of keys, in one batch entry. Query `c` of the tile is row
@@ -74,9 +74,9 @@ static inline char *tgi_attention_at(const tg_heads *heads, int64_t bytes, int64
 int64_t tgi_attention_find_row(const tgi_attention_run *run, const tgi_attention_item *item,
                                int64_t c, int64_t *entry, int64_t *row);
 
-/* Copies Q^T of the item into the room, and finds the keys that each query sees. */
+/* Copies Q^T of the item into scratch->queries, and finds the keys that each query sees. */
 void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attention_item *item,
-                                const tgi_attention_room *room);
+                                const tgi_attention_scratch *scratch);
 
 /* A block of rows of K or V as tiles read it: row j lies at data + j * stride elements. */
 typedef struct tgi_attention_rows {
@@ -92,16 +92,17 @@ static inline int tgi_attention_is_in_place(const tgi_attention_run *run, const 
 }
 
 /* Returns rows first .. first + count - 1 of K (or V), in place if their type and strides allow it,
- * else converted into `room`. */
+ * else converted into `scratch`. */
 tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
                                            const tgi_attention_item *item, const tg_heads *heads,
-                                           int64_t size, int64_t first, int64_t count, void *room);
+                                           int64_t size, int64_t first, int64_t count,
+                                           void *scratch);
 
-/* Fills the room's block of the bias, base 2, for a query block and keys first .. first + count -
- * 1. */
+/* Fills scratch->bias, the block of the bias in base 2, for a query block and `count` keys from
+ * `first` on. */
 void tgi_attention_load_bias(const tgi_attention_run *run, const tgi_attention_item *item,
-                             const tgi_attention_room *room, int64_t query_block, int64_t first,
-                             int64_t count);
+                             const tgi_attention_scratch *scratch, int64_t query_block,
+                             int64_t first, int64_t count);
 
 /* Divides a query block's state and writes its rows of D and log_sum_exp. */
 void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item *item,
@@ -110,9 +111,9 @@ void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item 
 /* Sets a query block's state to the state before any keys. */
 void tgi_attention_clear(const tgi_attention_run *run, char *state);
 
-/* Forms the states of a split of the keys, all query blocks of the item, in room->splits. */
+/* Forms the states of a split of the keys, all query blocks of the item, in scratch->splits. */
 void tgi_attention_add_split(const tgi_attention_run *run, const tgi_attention_item *item,
-                             int64_t split, const tgi_attention_room *room);
+                             int64_t split, const tgi_attention_scratch *scratch);
 
 /* Accumulators: one type at run time. */
 static inline double tgi_attention_read(const void *accums, int64_t index, int is_fp64)

@@ -86,7 +86,7 @@ static void cut_strips(tgi_packed_decision *decision)
     decision->is_prefetched = 1;
 }
 
-/* The same strips where tiles follow rows, beside an A that is packed once. */
+/* Cuts strips if tiles follow rows, beside an A that is packed once. */
 static void cut_strips_along_rows(tgi_packed_decision *decision)
 {
     cut_strips(decision);

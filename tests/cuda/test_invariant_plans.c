@@ -69,8 +69,8 @@ static void test_batch_invariant_rows(void **state)
     }
 }
 
-/* For every m, and every number of batch entries, all legal rows have equally many splits.
- * Of types but FP32, either one row of family small is legal or other families are. */
+/* For every m, and every number of batch entries, all legal rows have equally many splits. In types
+ * other than FP32, either one row of family small is legal or other families are. */
 static void test_batch_invariant_splits(void **state)
 {
     (void)state;

@@ -75,7 +75,7 @@ static void test_known_operands_are_not_asked_about(void **state)
     tg_destroy_context(context);
 }
 
-/* The same addresses are the device's, then the processor's, then the device's again. */
+/* Addresses belong to the device, then to the processor, then to the device again. */
 static void test_addresses_change_their_memory(void **state)
 {
     (void)state;

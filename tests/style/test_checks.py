@@ -167,14 +167,17 @@ class LanguageTest(unittest.TestCase):
 
     def test_fragments(self):
         for comment in ("Of D, over all batch entries.", "The same for B.", "As above.",
+                        "The same strips where tiles follow rows.",
                         "Likewise.", "1 where the grid runs along rows.", "1 if A is transposed.",
                         "What tiles of a block share.", "Where accesses begin.",
                         "Those of a tile."):
             for path, text in (("src/core/a.c", f"int a;\n\n/* {comment} */\nint b;\n"),
                                ("page/a.js", f"let a;\n\n// {comment}\nlet b;\n")):
                 self.assertIn(f"{path}:3: a comment that begins", self.find_faults(path, text))
+        self.assertIn("a sentence that begins with 'Of'", self.find_faults(
+            "src/core/a.c", "/* Rows end. Of others, one is legal. */\nint b;\n"))
         for comment in ("Returns 1 if A is transposed.", "Offsets are in bytes.",
-                        "The same bits come out for any thread count."):
+                        "Bits are the same for any thread count.", "All end. Of course A ends."):
             self.assertEqual(self.find_faults("src/core/a.c", f"/* {comment} */\nint b;\n"), "")
         self.assertEqual(self.find_faults("src/core/a.c", "int b; /* 1 if transposed */\n"), "")
 

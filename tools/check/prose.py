@@ -15,8 +15,10 @@ WIDE_DOCUMENTS = ("docs/benchmarks.md",)  # a tool writes it from long lists of 
 
 # A comment that begins so is half a sentence: the reader must join it to a name or another line.
 FRAGMENT = re.compile(
-    r"(Of|The same(?= (of|for|at|as|in|on|by|with|to|but|and)\b|[,.:])|As above|As|Likewise|Alike|"
+    r"(Of|The same|As above|As|Likewise|Alike|"
     r"Else|So many|Those|That of|What|Where|How|Which|Whether|Whose|[01] (where|if|when))(?![\w-])")
+# A later sentence that begins so puts the object before its verb.
+LATER = re.compile(r"(?<=[.;:] )Of(?= )(?! course)")
 # A comment behind code that begins so completes the name before it.
 BEHIND = re.compile(r"(of|that|those|whose|which|what|the same|as above|likewise|else)(?![\w-])")
 # A comment of a function needs a verb. A word that ends in s, ed or n't counts as one, so that the
@@ -94,6 +96,8 @@ def check_comments(path, text, faults):
             faults.append((path, line, f"a comment that begins with '{found.group()}'; " + (
                 "write a sentence with a subject and a verb" if below is not None else
                 "name its subject")))
+        if LATER.search(comment):
+            faults.append((path, line, "a sentence that begins with 'Of'; begin with its subject"))
         if found or below is None:
             continue
         sentence = re.split(r"[.:;](?= |$)", comment)[0]

@@ -169,7 +169,7 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         tiles.start(i + 1);
         if (is_edge && (!Products::is_clustered || tgi_attend_hides<KEYS>(place, key_0)))
             is_wild = Products::has_any(
-                tgi_attend_tame<Products, COPIERS>(tiles.tile, tgi_find_copier<COPIERS>()));
+                tgi_attend_clear_wild<Products, COPIERS>(tiles.tile, tgi_find_copier<COPIERS>()));
         Products::add(tiles.tile, weights, state, [&](int fragment) {
             const int keys = fragment / ROUND + 1, first = fragment % ROUND * EACH;
             tiles.copier.copy_beside(fragment);

@@ -166,7 +166,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
     }
 
     /* Replaces Inf and NaN in v by zeros. */
-    __device__ __forceinline__ void tame(void)
+    __device__ __forceinline__ void clear_wild(void)
     {
         enum { COUNT = UNITS };
         int is_any = 0;
@@ -178,7 +178,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
 #pragma unroll 1
         for (int i = 0; i < COUNT; i++) {
             uint32_t first[4] = {v[0][0], v[0][1], v[0][2], v[0][3]};
-            tgi_attend_tame_unit<Type>(first);
+            tgi_attend_clear_wild_unit<Type>(first);
             TGI_FOR_UNROLLED(w, 4)
             {
                 TGI_FOR_UNROLLED(j, COUNT - 1)
@@ -206,7 +206,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         tgi_attend_weigh_word<Type, Width, Keys, 1>(p.scale, at / 4, at % 4, scores, references,
                                                     state, weights);
         if (tgi_attend_hides<Keys>(place, key_0))
-            tame();
+            clear_wild();
         add(weights);
     }
 

@@ -216,9 +216,9 @@ template <class Sizes> struct tgi_attend_filler {
     }
 
     /* Replaces Inf and NaN in this thread's share of a tile of V. */
-    template <int Threads> __device__ __forceinline__ void tame(void)
+    template <int Threads> __device__ __forceinline__ void clear_wild(void)
     {
-        if (tgi_attend_tame<Sizes, Threads>(ring.find_tile(), tgi_find_copier<Threads>()))
+        if (tgi_attend_clear_wild<Sizes, Threads>(ring.find_tile(), tgi_find_copier<Threads>()))
             tgi_write_shared_4(ring.find_wild(ring.stage), __uint_as_float(ring.round + 1));
     }
 
@@ -240,7 +240,7 @@ template <class Sizes> struct tgi_attend_filler {
         tgi_copy_async_wait<0>();
         if (is_edge) {
             tgi_named_barrier_sync(BARRIER, COPIERS); /* threads inspect what others have copied */
-            tame<COPIERS>();
+            clear_wild<COPIERS>();
         }
         announce<COPIERS>(full);
     }
@@ -290,7 +290,7 @@ template <class Sizes> struct tgi_attend_filler {
                     return;
                 tgi_barrier_wait(ring.find_landed(ring.stage), landed >> ring.stage & 1);
                 landed ^= 1u << ring.stage;
-                tame<OTHERS>();
+                clear_wild<OTHERS>();
                 announce<OTHERS>(ring.find_full(ring.stage));
             });
         }

@@ -30,7 +30,7 @@ static __device__ __forceinline__ int tgi_attend_is_wild(const uint32_t (&words)
 
 /* Replaces the wild ones of eight elements by zeros. */
 template <tg_type Type>
-static __device__ __forceinline__ void tgi_attend_tame_unit(uint32_t (&words)[4])
+static __device__ __forceinline__ void tgi_attend_clear_wild_unit(uint32_t (&words)[4])
 {
     const uint32_t most = Type == TG_TYPE_BF16 ? 0x7f80u : 0x7c00u;
     TGI_FOR_UNROLLED(j, 4)
@@ -41,7 +41,7 @@ static __device__ __forceinline__ void tgi_attend_tame_unit(uint32_t (&words)[4]
 /* Replaces wild elements by zeros in the share of a tile that thread `thread` of `Threads` has.
  * Returns 1 if there were any. */
 template <class Products, int Threads>
-static __device__ __forceinline__ int tgi_attend_tame(uint32_t tile, int thread)
+static __device__ __forceinline__ int tgi_attend_clear_wild(uint32_t tile, int thread)
 {
     enum { UNITS = Products::keys * Products::head / 8 };
     int is_wild = 0;
@@ -53,7 +53,7 @@ static __device__ __forceinline__ int tgi_attend_tame(uint32_t tile, int thread)
         if (!tgi_attend_is_wild<Products::type>(words))
             continue;
         is_wild = 1;
-        tgi_attend_tame_unit<Products::type>(words);
+        tgi_attend_clear_wild_unit<Products::type>(words);
         tgi_write_shared_unit(at, {words[0], words[1], words[2], words[3]});
     }
     return is_wild;
@@ -110,8 +110,8 @@ tgi_attend_find_weight(const tgi_attend_args &p, const tgi_attend_place &place, 
     }
 }
 
-/* Adds weights times the wild elements of V that tgi_attend_tame replaced in the step from key_0
- * on, key by key, for the keys that each row sees. Sums rotate through registers as scores do in
+/* Adds weights times the wild elements of V that tgi_attend_clear_wild replaced in the step from
+ * key_0 on, key by key, for the keys that each row sees. Sums rotate through registers as scores do in
  * tgi_attend_finish. */
 template <tg_type Type, int Keys, int Head, int Blocks>
 static __device__ __forceinline__ void

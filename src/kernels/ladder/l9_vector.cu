@@ -71,7 +71,7 @@ static __device__ void read4(float to[4], const float *from)
 template <int T>
 static __device__ void compute(const tiles<T> &tile, float sum[THREAD_ROWS][THREAD_COLS])
 {
-#pragma unroll /* all of a step at once, so that reads for the next stand among the products */
+#pragma unroll /* reads for the next values of k are placed between the products */
     for (int p = 0; p < TILE_K; p += 4) {
         float a_four[THREAD_ROWS][4], b_row[THREAD_COLS];
         for (int i = 0; i < THREAD_ROWS; i++)

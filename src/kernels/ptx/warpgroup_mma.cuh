@@ -124,9 +124,9 @@ TGI_WGMMA_OF_TYPE(160, 80, "%80", "%81", "%82", "%83", "%84")
 TGI_WGMMA_OF_TYPE(192, 96, "%96", "%97", "%98", "%99", "%100")
 TGI_WGMMA_OF_TYPE(256, 128, "%128", "%129", "%130", "%131", "%132")
 
-/* wgmma.mma_async with A in registers: rows g and g + 8 of the warp's 16. BF16: k of 2 c
- * and 2 c + 1, then both rows' k of 2 c + 8 and 2 c + 9. TF32: k of c, then both rows' k of
- * c + 4. */
+/* wgmma.mma_async with A in registers. A lane has rows g and g + 8 of the warp's 16. In BF16 its
+ * registers hold values 2 c and 2 c + 1 of k of both rows, then values 2 c + 8 and 2 c + 9 of both.
+ * In TF32 they hold value c of k of both rows, then value c + 4 of both. */
 #define TGI_WGMMA_REGISTERS(n, count, types, a_names, b_name, is_sum_name, majors)                 \
     asm volatile("{ .reg .pred is_sum; setp.ne.b32 is_sum, " is_sum_name ", 0;"                    \
                  "wgmma.mma_async.sync.aligned.m64n" #n types " {" TGI_NAMES_##count               \

@@ -150,8 +150,8 @@ struct tgi_rank_mma {
                 stage.a.template copy_units<0, 1>(find_a(args.gemm, at, row), row);
     }
 
-    /* Reads the warp's k of the stage, one of each unit; the first 8 of an instruction are the
-     * first ones. */
+    /* Reads the warp's values of k, one from each unit. The first 8 of an instruction come first in
+     * the stage. */
     template <int IsE5m2>
     static __device__ __forceinline__ void read_a(uint32_t (&words)[2], const a_lines &lines,
                                                   int row)
