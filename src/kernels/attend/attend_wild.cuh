@@ -111,8 +111,8 @@ tgi_attend_find_weight(const tgi_attend_args &p, const tgi_attend_place &place, 
 }
 
 /* Adds weights times the wild elements of V that tgi_attend_clear_wild replaced in the step from
- * key_0 on, key by key, for the keys that each row sees. Sums rotate through registers as scores do in
- * tgi_attend_finish. */
+ * key_0 on, key by key, for the keys that each row sees. Sums rotate through registers as scores do
+ * in tgi_attend_finish. */
 template <tg_type Type, int Keys, int Head, int Blocks>
 static __device__ __forceinline__ void
 tgi_attend_add_wild(const tgi_attend_args &p, const tgi_attend_place &place, int key_0,
