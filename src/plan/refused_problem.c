@@ -16,6 +16,7 @@
 typedef struct family_refusal {
     const tgi_kernel *nearest;
     tg_refusal kind;
+    unsigned types; /* set of the types that the rows multiply */
     int row_count;
     int is_told;
 } family_refusal;
@@ -53,6 +54,7 @@ static void collect(const char *name, refusal_list *list)
         if (find_level(proposal.refusal.kind) < level)
             continue;
         family_refusal *family = &list->families[kernel->family];
+        family->types |= 1u << kernel->type;
         /* If rows come equally near, the last and largest row represents the family. */
         if (family->row_count++ == 0 || proposal.refusal.kind >= family->kind) {
             family->nearest = kernel;
@@ -97,11 +99,31 @@ static void append(char *line, size_t line_bytes, size_t *length, const char *fo
         *length = line_bytes - 1;
 }
 
-static void tell_reason(const refusal_list *list, int family, char text[TG_REASON_BYTES])
+/* Names all types of a family that multiplies others than the problem's. */
+static void tell_types(unsigned types, tg_type type, char text[TG_REASON_BYTES])
 {
+    size_t length = 0;
+    for (int i = 0; types >> i; i++) {
+        if ((types >> i & 1) == 0)
+            continue;
+        append(text, TG_REASON_BYTES, &length, "%s%s",
+               length == 0       ? "multiplies "
+               : types >> i == 1 ? " and "
+                                 : ", ",
+               tg_get_type_name((tg_type)i));
+    }
+    append(text, TG_REASON_BYTES, &length, ", the inputs are %s", tg_get_type_name(type));
+}
+
+static void tell_reason(const refusal_list *list, int number, char text[TG_REASON_BYTES])
+{
+    const family_refusal *family = &list->families[number];
     tgi_proposal proposal;
-    tgi_plan_propose(list->backend, list->machine, list->problem, list->families[family].nearest,
-                     &proposal);
+    if (family->kind == TG_REFUSAL_OTHER_TYPE && family->nearest->type != list->problem->type) {
+        tell_types(family->types, list->problem->type, text);
+        return;
+    }
+    tgi_plan_propose(list->backend, list->machine, list->problem, family->nearest, &proposal);
     memcpy(text, proposal.refusal.text, TG_REASON_BYTES);
 }
 

@@ -249,6 +249,12 @@ static void test_refusals_of_a_name(void **state)
     assert_int_equal(tg_create_plan(NULL, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
     assert_non_null(strstr(tg_get_error_detail(), "runs on cuda, the plan is for cpu"));
     assert_non_null(strstr(tg_get_error_detail(), "pass another kernel or none"));
+    a.type = TG_TYPE_FP8_E4M3;
+    problem = tg_make_problem(a, a, a);
+    options.kernel = "cpu_rank"; /* all types of the rows are named, not those of one of them */
+    assert_int_equal(tg_create_plan(NULL, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    assert_non_null(strstr(tg_get_error_detail(),
+                           "multiplies fp32, fp64, bf16 and fp16, the inputs are fp8_e4m3"));
 }
 
 static void test_unknown_names(void **state)
