@@ -15,6 +15,7 @@
 #include "core/status.h"
 #include "core/structs.h"
 #include "model/chips.h"
+#include "model/figures.h"
 #include "plan/candidates.h"
 #include "plan/host_multiply.h"
 #include "plan/operand_lines.h"
@@ -23,8 +24,6 @@
 
 /* D, C and the streamed operand have at least two slots. */
 enum { buffer_count = 2, ROW_MAX = 4 };
-/* Seconds that the search takes for one candidate. */
-#define CANDIDATE_S 20e-6
 /* The search takes at most this share of the predicted time of the first candidate. */
 #define SEARCH_SHARE 0.01
 #define CANDIDATE_MAX 192
@@ -262,7 +261,8 @@ tg_status tgi_panels_choose_by_time(const tgi_backend *backend, const tgi_machin
         copy_s >= COPY_MIN_S && panels->batch_count == 1 && !q.is_batch_invariant;
     if (is_asked || is_searched)
         choose_kernel(&of);
-    of.budget = (int)fmin(SEARCH_SHARE * times->total_s / CANDIDATE_S, CANDIDATE_MAX);
+    const double candidate_s = tgi_figures_find_panels()->candidate_s;
+    of.budget = (int)fmin(SEARCH_SHARE * times->total_s / candidate_s, CANDIDATE_MAX);
     if (!is_searched || !times->kernel || of.budget == 0)
         return TG_STATUS_OK;
     const tg_panels whole = {.batch_count = 1,

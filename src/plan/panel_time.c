@@ -10,29 +10,11 @@
 
 #include "core/arch.h"
 #include "core/checked.h"
+#include "model/figures.h"
 #include "plan/operand_lines.h"
 
 /* The specified rate of 16 lanes of PCIe 3.0, which each later generation doubles. */
 #define PCIE_3_BYTES_PER_S 15.75e9
-/* Copies of pinned memory reach these shares of the bus's specified rate, one way alone and both
- * ways at once; measured on an H200. */
-#define ALONE_SHARE 0.88
-#define BOTH_SHARE 0.80
-/* The rates at which a thread fills and empties pinned blocks, and its seconds for each line,
- * measured with 16 threads beside copies on the bus. */
-#define FILL_BYTES_PER_S 5.0e9
-#define EMPTY_BYTES_PER_S 7.5e9
-#define LINE_S 0.6e-6
-/* Extra seconds on the bus for each line of the operands, because lines lie far apart in ordinary
- * memory. They hold whether the bus or threads access the lines. */
-#define BUS_LINE_S 20e-9
-/* Seconds of the calling thread for the plan of a panel and its copies. */
-#define PANEL_S 40e-6
-/* Seconds between two products; from the end of D's copy until its slot is free, when the last
- * pinned block has been emptied; and for the start and end of a call. */
-#define LAUNCH_S 15e-6
-#define RETURN_S 150e-6
-#define CALL_S 1e-3
 /* More panels than this are not walked, because their waits at the ends are a small share. */
 #define WALK_MAX 4096
 
@@ -53,16 +35,17 @@ typedef struct panel_walk {
 
 tgi_panel_rates tgi_panels_find_rates(int compute_capability, int thread_count, int is_pinned)
 {
+    const tgi_panel_figures *figures = tgi_figures_find_panels();
     static const char *const names[] = {
         [3] = "PCIe 3.0 x16", [4] = "PCIe 4.0 x16", [5] = "PCIe 5.0 x16"};
     const int generation = tgi_arch_find(compute_capability)->pcie_generation;
     const double rate = ldexp(PCIE_3_BYTES_PER_S, generation - 3);
     return (tgi_panel_rates){.bus = names[generation],
-                             .alone_bytes_per_s = ALONE_SHARE * rate,
-                             .both_bytes_per_s = BOTH_SHARE * rate,
-                             .fill_bytes_per_s = FILL_BYTES_PER_S * thread_count,
-                             .empty_bytes_per_s = EMPTY_BYTES_PER_S * thread_count,
-                             .line_s = LINE_S / thread_count,
+                             .alone_bytes_per_s = figures->alone_share * rate,
+                             .both_bytes_per_s = figures->both_share * rate,
+                             .fill_bytes_per_s = figures->fill_bytes_per_s * thread_count,
+                             .empty_bytes_per_s = figures->empty_bytes_per_s * thread_count,
+                             .line_s = figures->line_s / thread_count,
                              .is_pinned = is_pinned};
 }
 
@@ -138,6 +121,7 @@ static double find_thread_seconds(const operand_copies *copies, int64_t entry_co
 double tgi_panels_copy_seconds(const tgi_panel_cut *cut, const tg_panels *panels,
                                const tgi_panel_rates *rates)
 {
+    const tgi_panel_figures *figures = tgi_figures_find_panels();
     const double in = panels->read_bytes, out = panels->written_bytes, both = fmin(in, out);
     operand_copies copies[3];
     double bus_s =
@@ -145,10 +129,10 @@ double tgi_panels_copy_seconds(const tgi_panel_cut *cut, const tg_panels *panels
     double thread_s = 0;
     find_copies(cut, panels, copies);
     for (int i = 0; i < 3; i++) {
-        bus_s += copies[i].lines * BUS_LINE_S;
+        bus_s += copies[i].lines * figures->bus_line_s;
         thread_s += find_thread_seconds(&copies[i], panels->batch_count, rates);
     }
-    return (double)panels->panel_count * PANEL_S + fmax(bus_s, thread_s);
+    return (double)panels->panel_count * figures->panel_s + fmax(bus_s, thread_s);
 }
 
 static void open_ring(place_ring *ring, int64_t panel_count, int64_t most)
@@ -186,6 +170,7 @@ static double measure_panel(int64_t length, int64_t panel_length, int64_t index)
 static void form(panel_walk *walk, const tg_panels *panels, int64_t number, int64_t of_entry,
                  double entries, double product_s)
 {
+    const tgi_panel_figures *figures = tgi_figures_find_panels();
     const tgi_panel_cut *cut = walk->cut;
     const int64_t held = get_held_length(panels), streamed = get_stream_length(panels);
     const tgi_panel_place place = tgi_panels_find_place(panels, of_entry);
@@ -198,7 +183,7 @@ static void form(panel_walk *walk, const tg_panels *panels, int64_t number, int6
                          entries * stream_lines * cut->stream_bytes);
     const int held_at =
         bring(walk, &walk->held, first + place.held, entries * held_lines * cut->held_bytes);
-    double start_s = fmax(walk->product_s + LAUNCH_S, walk->returned_s[turn]);
+    double start_s = fmax(walk->product_s + figures->launch_s, walk->returned_s[turn]);
     start_s = fmax(start_s, fmax(walk->streamed.ready_s[at], walk->held.ready_s[held_at]));
     if (cut->c_bytes > 0) {
         walk->in_s =
@@ -211,17 +196,19 @@ static void form(panel_walk *walk, const tg_panels *panels, int64_t number, int6
     walk->streamed.released_s[at] = walk->held.released_s[held_at] = walk->product_s;
     walk->formed_s[turn] = walk->product_s;
     walk->out_s = fmax(walk->out_s, walk->product_s) + elems * cut->d_bytes / walk->out_bytes_per_s;
-    walk->returned_s[turn] = walk->out_s + RETURN_S;
+    walk->returned_s[turn] = walk->out_s + figures->return_s;
 }
 
 double tgi_panels_predict(const tgi_panel_cut *cut, const tg_panels *panels, int64_t entry_count,
                           const tgi_panel_rates *rates, double product_s)
 {
+    const tgi_panel_figures *figures = tgi_figures_find_panels();
     const double in = panels->read_bytes, out = panels->written_bytes;
     const double copy_s = tgi_panels_copy_seconds(cut, panels, rates);
     const int64_t of_entry = panels->row_panel_count * panels->col_panel_count;
     if (panels->panel_count > WALK_MAX)
-        return CALL_S + fmax(copy_s, (double)panels->panel_count * (product_s + LAUNCH_S));
+        return figures->call_s +
+               fmax(copy_s, (double)panels->panel_count * (product_s + figures->launch_s));
     /* If copies decide the time, the direction with more bytes is always busy. */
     panel_walk walk = {.cut = cut,
                        .in_bytes_per_s = in < out ? rates->both_bytes_per_s : in / copy_s,
@@ -232,5 +219,5 @@ double tgi_panels_predict(const tgi_panel_cut *cut, const tg_panels *panels, int
         const double entries = measure_panel(entry_count, panels->batch_count, i / of_entry);
         form(&walk, panels, i, i % of_entry, entries, product_s);
     }
-    return CALL_S + walk.out_s;
+    return figures->call_s + walk.out_s;
 }

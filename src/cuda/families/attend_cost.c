@@ -1,58 +1,20 @@
 /*
- * Predicts the time of an attention on a GPU for a row and a division of its keys. The figures, in
- * ns, are fitted to times of an H200 (bench/notes/attention_gpu.md) and serve to compare choices.
+ * Predicts the time of an attention on a GPU, in ns, for a row and a division of its keys. The
+ * constants are figures of model/figures/h200_attention.def.
  */
 #include <math.h>
 
 #include "core/attention_mask.h"
 #include "core/checked.h"
 #include "cuda/families/attend.h"
+#include "model/figures.h"
 
 #define SCHEDULERS 4 /* warp schedulers of a multiprocessor */
 
-/* A head_cost is constant + of_head * head_size, in ns. */
-typedef struct head_cost {
-    double constant, of_head;
-} head_cost;
-
-/* The figures of rows whose blocks have many queries. */
-static const double wide_start = 730.0;
-static const head_cost wide_fill = {1010.0, 5.6};       /* if each multiprocessor has a block */
-static const head_cost wide_tile = {2090.0, 12.0};      /* start and end of a tile of queries */
-static const head_cost wide_mixed = {875.0, 22.3};      /* added if tiles mix rows of heads */
-static const double group_key = 1.82;                   /* per key of a step */
-static const head_cost group_score = {0.0287, 0.00048}; /* per row and key */
-static const double lone_key = 0.059; /* per key and element of a head, the least for few rows */
-
-/* The figures of rows of few queries, whose warps each read their own keys. */
-static const head_cost thin_tile = {2370.0, 3.5};
-static const head_cost thin_mixed = {1430.0, 0.0};
-static const head_cost thin_step = {760.0, 0.37};
-static const double thin_byte = 0.0034; /* per byte of K and V that a multiprocessor reads */
-static const double all_byte = 0.00002; /* per byte of K and V that all of them read */
-static const double thin_crowd = 27.0;  /* per key of a step, if warps share a scheduler */
-static const double joined_row = 517.0; /* per round of rows whose warps' states are joined */
-static const double cluster = 350.0;    /* joining the states of a cluster's blocks */
-static const double cluster_block = 73.0, cluster_row = 590.0;
-
-/* The figures of rows of few keys, whose warps read them into registers. */
-static const double light_start = 440.0;
-static const double light_row = 13.3;                      /* per row of a warp, of 16 at most */
-static const double light_open = 1850.0;                   /* per wave of blocks */
-static const double light_turn = 65.0, light_step = 680.0; /* per turn, and per step of a turn */
-static const double kept = 265.0, kept_step = 300.0;       /* if steps stay in shared memory */
-static const double light_tile = 64.0; /* per 16 rows of a warp on a multiprocessor */
-static const double light_keys = 52.0, light_element = 0.5; /* per step and per element of them */
-static const double light_join = 163.0;                     /* per warp that shares out keys */
-
-/* The figures of the second kernel, which merges splits. */
-static const double merge = 3300.0, merged_split = 15.0, merged_round = 400.0;
-static const double merged_row = 14.0, few_row = 110.0; /* per row of a multiprocessor */
-static const double split_byte = 0.0007;
-
-static double count(head_cost cost, const tgi_attention_row *row)
+/* Returns the time of a figure that depends on the size of a head. */
+static double count(const double cost[2], const tgi_attention_row *row)
 {
-    return cost.constant + cost.of_head * row->head_size;
+    return cost[0] + cost[1] * row->head_size;
 }
 
 /* Returns the number of steps of the middle tile or, if is_last is 1, of the last tile. If all
@@ -83,13 +45,14 @@ static double count_rows(const tg_attention *a, const tgi_attention_choice *choi
 static double predict_wide(const tg_attention *a, const tgi_attention_choice *choice, double load,
                            double steps, int is_mixed)
 {
+    const tgi_attention_figures *f = tgi_figures_find_attention();
     const tgi_attention_row *row = choice->row;
     const double tiles = ceil(load), rows = count_rows(a, choice, load <= 1.0);
-    return wide_start + fmin(load, 1.0) * count(wide_fill, row) +
-           tiles *
-               (count(wide_tile, row) + (is_mixed ? count(wide_mixed, row) : 0.0) +
-                steps * row->keys *
-                    fmax(group_key + count(group_score, row) * rows, lone_key * row->head_size));
+    return f->wide_start + fmin(load, 1.0) * count(f->wide_fill, row) +
+           tiles * (count(f->wide_tile, row) + (is_mixed ? count(f->wide_mixed, row) : 0.0) +
+                    steps * row->keys *
+                        fmax(f->group_key + count(f->group_score, row) * rows,
+                             f->lone_key * row->head_size));
 }
 
 /* Returns the time of a row of few queries whose multiprocessors each have `tiles` tiles, as many
@@ -97,28 +60,29 @@ static double predict_wide(const tg_attention *a, const tgi_attention_choice *ch
 static double predict_thin(const tgi_machine *machine, const tg_attention *a,
                            const tgi_attention_choice *choice, int64_t tiles, int is_mixed)
 {
+    const tgi_attention_figures *f = tgi_figures_find_attention();
     const tgi_attention_row *row = choice->row;
     const int64_t warp_splits = choice->warp_split_count, blocks = choice->cluster_count;
     const int64_t held = machine->gpu.shared_bytes_per_sm / (choice->shared_bytes + 1024);
     const double rounds = (double)tgi_divide_up(tiles, held > 1 ? held : 1);
     const int64_t all = choice->shared_heads * a->m, rows = all < row->queries ? all : row->queries;
     const int64_t at_once = row->head_size > 128 ? 1 : 2; /* rows that a warp joins at once */
-    double time = count(thin_tile, row) +
-                  count_steps(a, choice, rounds <= 1.0) * count(thin_step, row) +
-                  joined_row * (double)tgi_divide_up(rows, warp_splits * at_once);
+    double time = count(f->thin_tile, row) +
+                  count_steps(a, choice, rounds <= 1.0) * count(f->thin_step, row) +
+                  f->joined_row * (double)tgi_divide_up(rows, warp_splits * at_once);
     if (is_mixed)
-        time += count(thin_mixed, row);
+        time += count(f->thin_mixed, row);
     if (warp_splits > SCHEDULERS)
-        time += thin_crowd * row->keys;
+        time += f->thin_crowd * row->keys;
     if (blocks > 1)
-        time += cluster + cluster_block * (double)blocks +
-                cluster_row * (double)tgi_divide_up(rows, blocks * warp_splits * at_once);
+        time += f->cluster + f->cluster_block * (double)blocks +
+                f->cluster_row * (double)tgi_divide_up(rows, blocks * warp_splits * at_once);
     const double read =
         count_steps(a, choice, 0) * row->keys * (double)warp_splits; /* keys of a block */
     const double seen = fmin(read * (double)(blocks * choice->split_count), (double)a->n);
     const double groups = (double)a->batch_count * (double)(a->head_count / choice->shared_heads);
-    return rounds * time + thin_byte * 4.0 * row->head_size * read * (double)tiles +
-           all_byte * 2.0 * (double)(a->head_size + a->v_head_size) * seen * groups *
+    return rounds * time + f->thin_byte * 4.0 * row->head_size * read * (double)tiles +
+           f->all_byte * 2.0 * (double)(a->head_size + a->v_head_size) * seen * groups *
                (double)choice->tile_count;
 }
 
@@ -127,6 +91,7 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
 static double predict_light(const tgi_machine *machine, const tg_attention *a,
                             const tgi_attention_choice *choice, int64_t groups)
 {
+    const tgi_attention_figures *f = tgi_figures_find_attention();
     const tgi_attention_row *row = choice->row;
     const int64_t rows = choice->shared_heads * a->m, sm_count = machine->gpu.sm_count;
     const int64_t warp_splits = choice->warp_split_count, warps = choice->block_threads / 32;
@@ -139,19 +104,21 @@ static double predict_light(const tgi_machine *machine, const tg_attention *a,
     const int64_t waves = tgi_divide_up(blocks, held > 1 ? held : 1);
     const double tiles = (double)groups * (double)tgi_divide_up(rows, 16) / (double)sm_count;
     const double steps = count_steps(a, choice, waves <= 1);
-    double wave = light_open + (double)choice->turn_count * (light_turn + steps * light_step);
+    double wave =
+        f->light_open + (double)choice->turn_count * (f->light_turn + steps * f->light_step);
     if (choice->kept_keys > row->keys)
-        wave += kept + kept_step * ceil(steps / (double)readers);
-    return light_start + light_row * (double)(rows < 16 ? rows : 16) +
-           (warp_splits > 1 ? light_join * (double)warp_splits : 0.0) + (double)waves * wave +
+        wave += f->kept + f->kept_step * ceil(steps / (double)readers);
+    return f->light_start + f->light_row * (double)(rows < 16 ? rows : 16) +
+           (warp_splits > 1 ? f->light_join * (double)warp_splits : 0.0) + (double)waves * wave +
            tiles * ((double)(warp_splits > 1 ? warps : row->warps * 16 / row->queries) *
-                        (light_tile + count_steps(a, choice, 0) * light_keys) +
-                    light_element * (double)a->head_size);
+                        (f->light_tile + count_steps(a, choice, 0) * f->light_keys) +
+                    f->light_element * (double)a->head_size);
 }
 
 double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention *a,
                                   const tgi_attention_choice *choice)
 {
+    const tgi_attention_figures *f = tgi_figures_find_attention();
     const int64_t sm_count = machine->gpu.sm_count, splits = choice->split_count;
     const int64_t groups = a->batch_count * (a->head_count / choice->shared_heads);
     const int64_t blocks = groups * choice->tile_count * splits * choice->cluster_count;
@@ -164,10 +131,10 @@ double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention
                       ? predict_thin(machine, a, choice, tiles, is_mixed)
                       : predict_wide(a, choice, (double)blocks / (double)sm_count, steps, is_mixed);
     if (splits > 1)
-        time += merge + merged_split * (double)splits +
-                merged_round * (double)((splits - 1) / (4 * TGI_ATTEND_MERGE_WARPS_MAX)) +
-                (tgi_attend_count_merged((int32_t)splits) > 1 ? few_row : merged_row) *
+        time += f->merge + f->merged_split * (double)splits +
+                f->merged_round * (double)((splits - 1) / (4 * TGI_ATTEND_MERGE_WARPS_MAX)) +
+                (tgi_attend_count_merged((int32_t)splits) > 1 ? f->few_row : f->merged_row) *
                     (double)tgi_divide_up(a->batch_count * a->head_count * a->m, sm_count) +
-                split_byte * (double)choice->workspace_bytes;
+                f->split_byte * (double)choice->workspace_bytes;
     return time;
 }
