@@ -5,14 +5,11 @@
 
 #include "cpu/micropanels.h"
 #include "model/cpu_model.h"
-
-/* Cycles to store a part of a vector on processors whose masks are vectors. */
-#define PARTIAL_STORE_CYCLES 8.0
+#include "model/figures.h"
 
 /* A B along k is transposed into local memory, micropanel by micropanel, if a micropanel has at
  * most this. */
 #define COPIED_BYTES_MAX 16384
-#define COPY_CYCLES 0.25 /* for each element */
 
 /* A D of at least so many bytes is prefetched, because its lines may be far. A smaller one comes as
  * fast without. */
@@ -65,18 +62,19 @@ static double count_micropanels(const tgi_isa_kernels *kernels, int64_t cols)
 static double count_column_cycles(const tgi_machine *machine, const tgi_problem *p,
                                   double micropanel_count, double copied_elems)
 {
+    const tgi_cpu_figures *f = tgi_figures_find_cpu();
     const double bytes = (double)tgi_type_bytes(p->type), l2_bytes = (double)machine->l2_bytes;
     const double a_bytes = (double)(p->m * p->k) * bytes;
     const double b_elems =
         copied_elems > 0.0 || p->k <= TGI_SKINNY_ROWS ? 0.0 : (double)(p->k * p->n);
     const double d_elems = p->m <= TGI_SKINNY_ROWS ? 0.0 : (double)(p->m * p->n);
     const double wide_bytes = (b_elems + d_elems) * bytes - l2_bytes / 8.0;
-    const double again_cycles = a_bytes > l2_bytes / 2.0              ? 1.0
-                                : a_bytes > (double)machine->l1_bytes ? 0.16
+    const double again_cycles = a_bytes > l2_bytes / 2.0              ? f->direct_far_a_cycles
+                                : a_bytes > (double)machine->l1_bytes ? f->direct_a_cycles
                                                                       : 0.0;
     if (micropanel_count < 2.0)
         return 0.0;
-    return (wide_bytes > 0.0 ? 0.4 * wide_bytes : 0.0) +
+    return (wide_bytes > 0.0 ? f->direct_column_cycles * wide_bytes : 0.0) +
            again_cycles * a_bytes * (micropanel_count - 1.0);
 }
 
@@ -126,6 +124,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     proposal->is_legal = 1;
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
+    const tgi_cpu_figures *f = tgi_figures_find_cpu();
     const tgi_tile_set *tiles = kernels->direct_tiles;
     double row_tiles = (double)tgi_cpu_tile_count(p->m, find_tile_rows(p, tiles));
     double col_tiles = (double)tgi_cpu_tile_count(p->n, tiles->cols);
@@ -137,8 +136,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     /* Each row tile reads B again. Reads from L1 are free, reads from L2 cost little, and reads
      * from memory suffer from long strides. */
     double b_bytes = (double)p->k * (double)p->n * (double)tiles->elem_bytes;
-    double reread_cycles = b_bytes > (double)machine->l2_bytes / 2.0 ? 0.015
-                           : b_bytes > (double)machine->l1_bytes     ? 0.0025
+    double reread_cycles = b_bytes > (double)machine->l2_bytes / 2.0 ? f->direct_far_b_cycles
+                           : b_bytes > (double)machine->l1_bytes     ? f->direct_b_cycles
                                                                      : 0.0;
     double reread_bytes = (row_tiles - 1.0) * b_bytes * batch_count;
     tgi_cpu_work work = {
@@ -146,10 +145,11 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         .macs_per_cycle = tgi_cpu_macs_per_cycle(kernel),
         .memory_bytes = tgi_model_operand_bytes(p) + count_activated_bytes(machine, p),
         /* D is written and B read down narrow columns; of a batch the next entry is prefetched. */
-        .memory_share = p->batch_count > 1 ? 0.8 : 0.4,
+        .memory_share = p->batch_count > 1 ? f->direct_batch_share : f->direct_memory_share,
         .fixed_cycles =
-            (40.0 * row_tiles * col_tiles + PARTIAL_STORE_CYCLES * partial_rows +
-             COPY_CYCLES * copied_elems + tgi_cpu_count_strided_cycles(p) +
+            (f->direct_tile_cycles * row_tiles * col_tiles +
+             f->direct_partial_cycles * partial_rows + f->direct_copied_cycles * copied_elems +
+             tgi_cpu_count_strided_cycles(p) +
              count_column_cycles(machine, p, count_micropanels(kernels, p->n), copied_elems)) *
                 batch_count +
             reread_cycles * reread_bytes,
