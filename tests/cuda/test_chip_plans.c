@@ -165,6 +165,27 @@ static void test_code_for_chips(void **state)
                          cases[i].serves);
 }
 
+/* A kernel starts early if the code that a chip takes waits for the stream: not by PTX for earlier
+ * chips, although the chip has the feature. */
+static void test_code_that_waits(void **state)
+{
+    static const struct {
+        const char *codes;
+        int capability, waits;
+    } cases[] = {{"sm_90a", 90, 1},
+                 {"sm_75 sm_80 sm_90 compute_90", 90, 1},
+                 {"sm_80 compute_80", 90, 0},
+                 {"compute_75", 90, 0},
+                 {"sm_80 sm_90", 80, 0},
+                 {"sm_80 sm_90 compute_90", 120, 1},
+                 {"", 90, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(
+            tgi_cuda_code_uses(cases[i].codes, cases[i].capability, TGI_FEATURE_EARLY_LAUNCH),
+            cases[i].waits);
+}
+
 /* The images of this build have the rows of every chip. */
 static void test_code_of_this_build(void **state)
 {
@@ -360,6 +381,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rest_of_rounds_splits_k),
         cmocka_unit_test(test_every_product_has_a_kernel),
         cmocka_unit_test(test_code_for_chips),
+        cmocka_unit_test(test_code_that_waits),
         cmocka_unit_test(test_code_of_this_build),
         cmocka_unit_test(test_predictions_grow_with_the_problem),
     };

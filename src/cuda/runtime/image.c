@@ -119,14 +119,18 @@ int tgi_cuda_serves(const char *codes, int capability, tgi_isa isa)
     return find_code(codes, capability, &features) && tgi_kernels_isa_runs(isa, features);
 }
 
-int tgi_cuda_image_uses(const char *image, int capability, unsigned feature)
+int tgi_cuda_code_uses(const char *codes, int capability, unsigned feature)
 {
     unsigned features;
+    return find_code(codes, capability, &features) && (features & feature) != 0;
+}
+
+int tgi_cuda_image_uses(const char *image, int capability, unsigned feature)
+{
     const int i = find_image(image);
     if (strcmp(tgi_cuda_architectures(), "none") == 0)
         return tgi_arch_has(capability, feature);
-    return i < image_count && find_code(images[i].codes, capability, &features) &&
-           (features & feature) != 0;
+    return i < image_count && tgi_cuda_code_uses(images[i].codes, capability, feature);
 }
 
 int tgi_cuda_has_image(const char *image, int capability, tgi_isa isa)

@@ -19,8 +19,11 @@ int tgi_cuda_serves(const char *codes, int capability, tgi_isa isa);
  * plans as if it had all images. */
 int tgi_cuda_has_image(const char *image, int capability, tgi_isa isa);
 
-/* Returns 1 if the code that the chip runs from the image is compiled for chips with the feature
- * (core/arch.h). PTX for earlier chips is not. A build without any code answers by the chip. */
+/* Returns 1 if the code that the chip runs, of code for these architectures, is compiled for chips
+ * with the feature (core/arch.h). PTX for earlier chips is not. */
+int tgi_cuda_code_uses(const char *codes, int capability, unsigned feature);
+
+/* Does the same for the code of an image. A build without any code answers by the chip. */
 int tgi_cuda_image_uses(const char *image, int capability, unsigned feature);
 
 /* Finds function `symbol` of the image, and loads the image at its first use on the device. The

@@ -4,8 +4,8 @@
  * Split-K has partial tiles of 64 rows x TGI_FRAGMENT_COLS columns. The partial tile of rows number
  * r and columns number c, of split tile t and split s, has number
  *   ((t * splits + s) * row_count + r) * col_count + c.
- * Partial tiles of fewer than 64 columns are numbered in the same way. Those of 64 columns lie one
- * behind the other.
+ * wgmma_add.cu may add parts of 16 columns. Their numbers follow in the same way, because the parts
+ * of a partial tile lie one behind the other.
  *
  * Products of slices sum k in runs, with a place in the workspace for each block of the grid.
  */
