@@ -13,16 +13,17 @@
 #include "cuda/families/slices_launch.h"
 #include "cuda/families/wgmma.h"
 #include "cuda/families/wgmma_tiling.h"
+#include "cuda/families/wgmma_work.h"
 #include "kernels/wgmma/wgmma_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
 
-#define TMA_BOX_ROWS 64   /* rows of a TMA box of D */
+#define TMA_BOX_ROWS 64   /* rows of a TMA box of D, most lines of one of C */
 #define TMA_BOX_BYTES 128 /* bytes of such a row */
 #define ADD_THREADS 128
 #define MANY_SPLITS 8 /* so many splits are added by more blocks, in narrow tiles, without TMA */
 #define WORKSPACE_UNIT_BYTES 256
 
-enum { BASE_A, BASE_B, BASE_D, BASE_COUNT, SLOT_COUNT = BASE_COUNT + TGI_UNALIGNED_KINDS };
+enum { BASE_A, BASE_B, BASE_C, BASE_D, BASE_COUNT, SLOT_COUNT = BASE_COUNT + TGI_UNALIGNED_KINDS };
 
 /* The launches of one panel of D, or of all of D. */
 typedef struct wgmma_panel {
@@ -152,6 +153,40 @@ static void prepare_slices(const tgi_machine *machine, const tgi_kernel *kernel,
     }
 }
 
+/* Returns the tensor of C or D with boxes of 128 bytes and 64 lines. Its lines are columns if
+ * is_transposed is 1, else rows. */
+static tgi_tensor describe_lines(const tgi_problem *p, const tgi_layout *layout, int is_transposed)
+{
+    const int64_t elem_bytes = tgi_type_bytes(p->d_type);
+    const int64_t elems = is_transposed ? p->m : p->n, lines = is_transposed ? p->n : p->m;
+    const int64_t stride = is_transposed ? layout->col : layout->row; /* from line to line */
+    const int64_t pitch = lines == 1 ? tgi_round_up(elems, 8) : stride;
+    const int64_t batch = p->batch_count == 1 ? lines * pitch : layout->batch;
+    return (tgi_tensor){.elem_bytes = elem_bytes,
+                        .count = {elems, lines, p->batch_count},
+                        .stride_bytes = {pitch * elem_bytes, batch * elem_bytes},
+                        .tma_box_elems = (int)(TMA_BOX_BYTES / elem_bytes),
+                        .tma_box_runs = TMA_BOX_ROWS,
+                        .is_swizzled = 1};
+}
+
+/* Prepares C, if it comes through stages. The lines of its boxes are no more than exist, in groups
+ * of eight. */
+static void prepare_c(const tgi_kernel *kernel, wgmma_panel *panel)
+{
+    tgi_wgmma_args *args = &panel->args.wgmma;
+    const tgi_problem *p = &args->gemm.problem;
+    if (!tgi_wgmma_is_c_staged(kernel, p) || args->work.cluster_splits > 1)
+        return;
+    args->c.is_on = 1;
+    args->c.is_transposed = p->c.col != 1;
+    tgi_tensor tensor = describe_lines(p, &p->c, args->c.is_transposed);
+    const int64_t lines = tgi_round_up(tensor.count[1], 8);
+    tensor.tma_box_runs = lines < TMA_BOX_ROWS ? (int)lines : TMA_BOX_ROWS;
+    args->c.box_lines = tensor.tma_box_runs;
+    add_slot(panel, BASE_C, &tensor, offsetof(tgi_unaligned_args, wgmma.c_map));
+}
+
 /* Prepares the store of D, with a tensor map if TMA stores it. */
 static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
 {
@@ -159,74 +194,17 @@ static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
     const tgi_problem *p = &args->gemm.problem;
     const int64_t elem_bytes = tgi_type_bytes(p->d_type);
     const int is_transposed = tgi_wgmma_is_d_transposed(kernel, p);
-    const int64_t elems = is_transposed ? p->m : p->n, lines = is_transposed ? p->n : p->m;
-    const int64_t stride = is_transposed ? p->d.col : p->d.row; /* from line to line */
-    const int64_t pitch = lines == 1 ? tgi_round_up(elems, 8) : stride;
-    const int64_t batch = p->batch_count == 1 ? lines * pitch : p->d.batch;
-    const int tma_box_elems = (int)(TMA_BOX_BYTES / elem_bytes);
     const int box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
-    const tgi_tensor tensor = {
-        .elem_bytes = elem_bytes,
-        .count = {elems, lines, p->batch_count},
-        .stride_bytes = {pitch * elem_bytes, batch * elem_bytes},
-        .tma_box_elems = is_transposed || tma_box_elems < box_cols ? tma_box_elems : box_cols,
-        .tma_box_runs = is_transposed ? box_cols : TMA_BOX_ROWS,
-        .is_swizzled = 1};
+    tgi_tensor tensor = describe_lines(p, &p->d, is_transposed);
+    if (is_transposed)
+        tensor.tma_box_runs = box_cols;
+    else if (tensor.tma_box_elems > box_cols)
+        tensor.tma_box_elems = box_cols;
     args->d.is_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p);
     args->d.is_lined = is_transposed ? elem_bytes > 1 : p->d.col == 1;
     args->d.is_transposed = args->d.is_lined && is_transposed;
     if (args->d.is_tma_stored)
         add_slot(panel, BASE_D, &tensor, offsetof(tgi_unaligned_args, wgmma.d_map));
-}
-
-/* Returns the tile order in groups of `rows` rows of clusters. */
-static tgi_cluster_order make_order(int64_t row_clusters, int64_t col_tiles, int64_t rows)
-{
-    const int64_t last_group = (row_clusters - 1) / rows;
-    return (tgi_cluster_order){.entry = tgi_make_divisor((int32_t)(row_clusters * col_tiles)),
-                               .group = tgi_make_divisor((int32_t)(rows * col_tiles)),
-                               .rows = tgi_make_divisor((int32_t)rows),
-                               .last_rows =
-                                   tgi_make_divisor((int32_t)(row_clusters - last_group * rows)),
-                               .last_group = (int32_t)last_group};
-}
-
-/* Fills the schedule of the tiles and the lines of their TMA boxes. */
-static void prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *decision,
-                          const tgi_operand operand[2], tgi_wgmma_args *args)
-{
-    const tgi_problem *p = &args->gemm.problem;
-    const int cluster_rows = decision->cluster_rows;
-    const int64_t row_clusters = tgi_wgmma_row_clusters(kernel, p, cluster_rows);
-    args->gemm.split_elems = decision->split_elems;
-    args->gemm.split_count = (int32_t)decision->split_count;
-    args->work.order = make_order(row_clusters, tgi_wgmma_col_tiles(kernel, p),
-                                  tgi_wgmma_group_rows(kernel, p, cluster_rows));
-    args->work.tile_rows = kernel->tile_rows;
-    args->work.tile_cols = kernel->tile_cols;
-    args->work.cluster_rows = cluster_rows;
-    args->work.cluster_splits = decision->cluster_splits;
-    const int64_t units = args->work.order.entry.value * p->batch_count;
-    const int64_t whole = args->gemm.split_count > 1 ? decision->whole_tiles / cluster_rows : units;
-    args->work.whole_count = (int32_t)whole;
-    args->work.split_clusters = tgi_make_divisor(units > whole ? (int32_t)(units - whole) : 1);
-    args->work.unit_count = (int32_t)(whole + (units - whole) * args->gemm.split_count);
-    args->work.step_count = (int32_t)tgi_divide_up(p->k, kernel->tile_depth);
-    const int64_t last_elems = p->k - (args->work.step_count - 1) * (int64_t)kernel->tile_depth;
-    args->work.last_products =
-        (int32_t)tgi_divide_up(last_elems * tgi_type_bytes(p->type), TGI_WGMMA_PRODUCT_BYTES);
-    args->work.steps_per_split = (int32_t)tgi_divide_up(args->gemm.split_elems, kernel->tile_depth);
-    args->is_second =
-        tgi_type_is_fp8(p->type) ? p->b_type != TG_TYPE_FP8_E4M3 : operand[0].is_across;
-    args->a.line_count = (int32_t)p->m;
-    args->b.line_count = (int32_t)p->n;
-    if (!operand[0].is_unaligned)
-        args->a.edge_lines = tgi_wgmma_edge_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
-    args->b.edge_lines = tgi_wgmma_edge_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
-    args->a.tma_box_lines =
-        tgi_wgmma_tma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
-    args->b.tma_box_lines =
-        tgi_wgmma_tma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
 }
 
 /* Prepares the kernel that adds partial tiles, if any tile is split. */
@@ -283,13 +261,14 @@ static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
         tgi_wgmma_reads_unaligned(kernel) ? sizeof panel->args : sizeof panel->args.wgmma;
     tgi_gemm_prepare_args(&p, &args->gemm);
     tgi_wgmma_describe(kernel, &p, operand);
-    prepare_tiles(kernel, decision, operand, args);
+    tgi_wgmma_prepare_work(kernel, decision, operand, args);
     const int64_t offset =
         tgi_round_up(tgi_wgmma_partial_tile_bytes(kernel, &p, decision), WORKSPACE_UNIT_BYTES);
     if (panel->is_sliced)
         prepare_slices(machine, kernel, offset, panel);
     else
         prepare_operands(machine, operand, offset, panel);
+    prepare_c(kernel, panel);
     prepare_result(kernel, panel);
     prepare_multiply(machine, kernel, operand, panel);
     prepare_add(args, &panel->add);
@@ -344,6 +323,7 @@ static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call,
         return status;
     tgi_gemm_complete_args(call, panel->is_transposed, &wgmma->gemm);
     wgmma->d.is_tma_stored = wgmma->d.is_tma_stored && base[BASE_D];
+    wgmma->c.is_on = wgmma->c.is_on && base[BASE_C];
     if (panel->is_sliced) {
         const tgi_slice_facts facts = tgi_slices_find_facts(&panel->slices, call->workspace);
         take_facts(&facts, wgmma);
@@ -360,6 +340,7 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
     const int is_transposed = panel->is_transposed;
     const void *base[BASE_COUNT] = {is_transposed ? call->b : call->a,
                                     is_transposed ? call->a : call->b,
+                                    tgi_tensor_shift(call->c) ? NULL : call->c,
                                     tgi_tensor_shift(call->d) ? NULL : call->d};
     tgi_unaligned_args args;
     tg_status status = launch_before(queue, panel, call->workspace, base);

@@ -89,18 +89,33 @@ int tgi_wgmma_is_d_transposed(const tgi_kernel *kernel, const tgi_problem *p)
     return p->d.row == 1 && p->m > 1 && !tgi_kernels_has_slices(kernel);
 }
 
-int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *p)
+/* Returns 1 if a tensor map can describe C or D of this layout, whose lines of whole units are its
+ * columns if is_transposed is 1, else its rows. */
+static int has_unit_lines(const tgi_problem *p, const tgi_layout *layout, int is_transposed)
 {
-    const int is_transposed = tgi_wgmma_is_d_transposed(kernel, p);
     const int64_t elem_bytes = tgi_type_bytes(p->d_type);
     const int64_t elems = is_transposed ? p->m : p->n, lines = is_transposed ? p->n : p->m;
-    const int64_t pitch = is_transposed ? p->d.col : p->d.row;
-    return (elem_bytes > 1 || !is_transposed) && (is_transposed || p->d.col == 1) &&
+    const int64_t pitch = is_transposed ? layout->col : layout->row;
+    return (is_transposed ? layout->row : layout->col) == 1 &&
            elems * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0 &&
            (lines == 1 || (pitch >= elems && pitch < PITCH_MAX &&
                            pitch * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0)) &&
-           (p->batch_count == 1 || (p->d.batch > 0 && p->d.batch < PITCH_MAX &&
-                                    p->d.batch * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0));
+           (p->batch_count == 1 || (layout->batch > 0 && layout->batch < PITCH_MAX &&
+                                    layout->batch * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0));
+}
+
+int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const int is_transposed = tgi_wgmma_is_d_transposed(kernel, p);
+    return (tgi_type_bytes(p->d_type) > 1 || !is_transposed) &&
+           has_unit_lines(p, &p->d, is_transposed);
+}
+
+int tgi_wgmma_is_c_staged(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return kernel->family == TGI_FAMILY_cuda_wgmma && tgi_type_bytes(p->type) < 4 &&
+           tgi_type_bytes(p->d_type) == 2 && p->epilogue.beta != 0.0 &&
+           has_unit_lines(p, &p->c, p->c.col != 1);
 }
 
 int64_t tgi_wgmma_partial_tile_bytes(const tgi_kernel *kernel, const tgi_problem *p,

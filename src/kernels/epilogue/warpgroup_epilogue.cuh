@@ -124,11 +124,13 @@ template <int Cols> struct tgi_tile_terms {
                reinterpret_cast<uintptr_t>(gemm.bias) % 4 == 0;
     }
 
-    /* Requests the terms, and prefetches C to L2. No thread still reads the terms' memory. */
-    __device__ __forceinline__ void copy(void) const
+    /* Requests the terms, and prefetches C to L2 unless it comes through stages. No thread still
+     * reads the terms' memory. */
+    __device__ __forceinline__ void copy(int is_c_staged) const
     {
         const tgi_problem &p = gemm.problem;
-        tgi_fetch_c(gemm, tile, Cols);
+        if (!is_c_staged)
+            tgi_fetch_c(gemm, tile, Cols);
         if (has_col_scales())
             tgi_line_terms{gemm.b_scale, TG_TYPE_FP32, tile.col, Cols, p.n}.copy(memory);
         if (has_row_scales())
@@ -268,7 +270,7 @@ struct tgi_fragment_elements {
     }
 };
 
-/* Adds beta times C. */
+/* Adds beta times C, which takes up to `Words` registers. */
 template <int Words, int Count>
 static __device__ __forceinline__ void
 tgi_add_tile_c(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])
@@ -314,19 +316,23 @@ static __device__ __forceinline__ void tgi_activate_tile(const tgi_gemm_args &ge
     }
 }
 
-/* Applies the epilogue to the sums of a tile whose terms have been requested. C takes up to `Words`
- * registers. */
-template <int Words, int Cols>
-static __device__ __forceinline__ void tgi_finish_tile(const tgi_tile_terms<Cols> &terms,
-                                                       float (&sum)[Cols / 2])
+/* Applies what comes before C to the sums of a tile whose terms have been requested. */
+template <int Cols>
+static __device__ __forceinline__ void tgi_begin_finish(const tgi_tile_terms<Cols> &terms,
+                                                        float (&sum)[Cols / 2])
 {
-    const tgi_gemm_args &gemm = terms.gemm;
     tgi_copy_async_wait<0>();
     terms.scale(sum);
-    tgi_add_tile_c<Words>(gemm, terms.tile, sum);
+}
+
+/* Applies what comes after C. */
+template <int Cols>
+static __device__ __forceinline__ void tgi_end_finish(const tgi_tile_terms<Cols> &terms,
+                                                      float (&sum)[Cols / 2])
+{
     terms.add_bias(sum);
-    tgi_activate_tile(gemm, sum);
-    tgi_scale_d(gemm, sum);
+    tgi_activate_tile(terms.gemm, sum);
+    tgi_scale_d(terms.gemm, sum);
 }
 
 #endif

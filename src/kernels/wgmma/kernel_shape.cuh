@@ -52,6 +52,8 @@ struct tgi_wgmma_shape {
     static constexpr int may_defer = !is_promoted && !Feed::has_a_in_registers && !is_wide &&
                                      Feed::relayout_warps == 0 && Cols > TGI_FRAGMENT_COLS(Cols);
     typedef tgi_deferred_store<Cols, may_defer> deferred;
+    /* 1: C of 16 bits may come through the stages (staged_c.cuh). */
+    static constexpr int may_stage_c = !is_wide && Feed::relayout_warps == 0;
     /* 1: a single lane of the producer warp works, which takes the least time for a step. If steps
      * are long, the time from the release of a stage to its copies matters more. It is shorter if
      * the whole warp waits, because its uniform registers hold what TMA needs. */

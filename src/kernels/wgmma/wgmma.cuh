@@ -7,7 +7,8 @@
  * they add among themselves.
  *
  *     setup()    barriers and tensor maps
- *     produce()  for each tile, for each step of k: waits until a stage is empty and fills it
+ *     produce()  for each tile, for each step of k: waits until a stage is empty and fills it; then
+ *                fills stages with C (staged_c.cuh)
  *     consume()  for each tile: has its products summed (mainloop.cuh), meanwhile stores the tile
  *                before (epilogue/deferred_store.cuh), then brings the sums to D
  *                (epilogue/fragment_store.cuh) or, with split-K, to the blocks of the cluster
@@ -34,6 +35,7 @@
 #include "kernels/wgmma/feed_transposed.cuh"
 #include "kernels/wgmma/feed_unaligned.cuh"
 #include "kernels/wgmma/kernel_shape.cuh"
+#include "kernels/wgmma/staged_c.cuh"
 
 template <class Shape, class Second> static constexpr int tgi_is_one_shape = 0;
 template <class Shape> static constexpr int tgi_is_one_shape<Shape, Shape> = 1;
@@ -137,6 +139,8 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
                            feed::count_bytes(problem, a_boxes, b_boxes), column);
             ring.advance();
         }
+        if (tgi_is_c_staged<Shape>(args, tile))
+            tgi_bring_c<Shape>(args, memory, ring, tile, Shape::producer_warps == 1 || warp == 0);
     }
     tgi_start_next();
     /* Without these waits the block could end while blocks of the cluster signal its barriers. */
@@ -184,6 +188,21 @@ tgi_find_terms(const tgi_consumer<Shape> &at, tgi_cluster_tile tile)
     return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1};
 }
 
+/* Applies the epilogue to this warpgroup's sums of a tile. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_finish_tile(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
+                tgi_ring<Shape::stages> &ring, float (&sum)[Shape::cols / 2])
+{
+    const tgi_tile_terms<Shape::cols> terms = tgi_find_terms(at, tile);
+    tgi_begin_finish(terms, sum);
+    if (tgi_is_c_staged<Shape>(at.args, tile))
+        tgi_add_staged_c<Shape>(at, ring, terms.barrier, sum);
+    else
+        tgi_add_tile_c<Shape::c_words>(at.args.gemm, terms.tile, sum);
+    tgi_end_finish(terms, sum);
+}
+
 /* Sums the products of a tile by the feed of its shape. */
 template <class Shape>
 static __device__ __forceinline__ void
@@ -213,7 +232,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         const int has_epilogue = !feed::is_sliced && !args.gemm.is_sum_alone &&
                                  args.work.cluster_splits == 1 && tile.split_tile < 0;
         if (has_epilogue)
-            tgi_find_terms(at, tile).copy();
+            tgi_find_terms(at, tile).copy(tgi_is_c_staged<Shape>(args, tile));
         float sum[Shape::blocks][Shape::cols / 2] = {};
         typename feed::repair repair(args);
         if (!tgi_is_one_shape<Shape, Second> && args.is_second)
@@ -224,7 +243,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         if (feed::is_sliced) /* sums of slices leave no registers for the tile */
             tile = schedule.tile(tgi_make_opaque(i));
         if (has_epilogue)
-            tgi_finish_tile<Shape::c_words>(tgi_find_terms(at, tile), sum[0]);
+            tgi_finish_tile<Shape>(at, tile, ring, sum[0]);
         const int row = tile.row;
         tile.row += group * TGI_BLOCK_LINES;
         feed::finish(args, tile, repair, sum[0]);

@@ -14,11 +14,19 @@
 #include "kernels/copy/slice_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
 
+/* How C comes through the stages (staged_c.cuh); c_map is its tensor map. */
+typedef struct tgi_staged_c {
+    int32_t is_on;         /* 1: whole tiles take C from stages; 0: threads read it from memory */
+    int32_t is_transposed; /* 1: C's lines of contiguous elements are columns, else rows */
+    int32_t box_lines;     /* lines of a TMA box, at most 64 */
+} tgi_staged_c;
+
 typedef struct tgi_wgmma_args {
     tgi_tma_operand a, b;
-    tgi_tensor_map d_map;
+    tgi_tensor_map d_map, c_map;
     tgi_gemm_args gemm;
     tgi_fragment_output d;
+    tgi_staged_c c;
     tgi_cluster_work work; /* a step of k is 128 bytes of a line, or a chunk of slices */
     tgi_slice_ranges a_slices, b_slices;
     int32_t slice_count, first_product; /* the first of TGI_SLICE_PRODUCTS that is formed */
