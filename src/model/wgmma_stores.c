@@ -58,7 +58,11 @@ static double find_stored_seconds(const tgi_wgmma_case *c)
 static double find_c_seconds(const tgi_wgmma_case *c)
 {
     const tgi_layout *layout = &c->problem->c;
+    const tgi_wgmma_work *work = c->work;
     const int is_paired = (c->problem->n | layout->row | layout->batch) % 2 == 0;
+    /* A C that TMA brings costs no more than pairs, whichever way it lies. */
+    if (work->is_c_staged && work->cluster_splits == 1 && work->split_tile_count == 0.0)
+        return c->figures->wgmma_c_box_s[0];
     return c->figures->wgmma_c_box_s[layout->col != 1 ? 2 : is_paired ? 0 : 1];
 }
 

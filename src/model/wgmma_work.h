@@ -12,6 +12,7 @@ typedef struct tgi_wgmma_work {
     int b_tile_lines;             /* lines of B in a stage: the tile's, or whole TMA boxes */
     int stage_count;
     int is_d_tma_stored;                  /* 1: TMA stores whole tiles of D */
+    int is_c_staged;                      /* 1: TMA brings C for whole tiles */
     int d_box_cols;                       /* columns of a tile that are stored together */
     int cluster_rows;                     /* tiles of a cluster, one below the other */
     int group_rows;                       /* rows of clusters down which clusters are numbered */

@@ -86,8 +86,7 @@ static void open_buffers(const tg_context *context, const tg_problem *problem, b
     assert_true(all->d && all->initial);
     const int64_t size_bytes[] = {all->a_bytes, all->b_bytes, all->c_bytes, all->d_bytes};
     for (int i = 0; i < 4; i++)
-        assert_int_equal(
-            tg_allocate_memory(context, size_bytes[i], (void **)&all->device[i]), 0);
+        assert_int_equal(tg_allocate_memory(context, size_bytes[i], (void **)&all->device[i]), 0);
     assert_int_equal(tg_copy_to_device(context, all->device[0], all->a, all->a_bytes), 0);
     assert_int_equal(tg_copy_to_device(context, all->device[1], all->b, all->b_bytes), 0);
 }

@@ -13,7 +13,7 @@
 #include "cuda/families/slices_launch.h"
 #include "cuda/families/wgmma.h"
 #include "cuda/families/wgmma_tiling.h"
-#include "cuda/families/wgmma_work.h"
+#include "cuda/families/wgmma_tiles.h"
 #include "kernels/wgmma/wgmma_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
 
@@ -261,7 +261,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
         tgi_wgmma_reads_unaligned(kernel) ? sizeof panel->args : sizeof panel->args.wgmma;
     tgi_gemm_prepare_args(&p, &args->gemm);
     tgi_wgmma_describe(kernel, &p, operand);
-    tgi_wgmma_prepare_work(kernel, decision, operand, args);
+    tgi_wgmma_prepare_tiles(kernel, decision, operand, args);
     const int64_t offset =
         tgi_round_up(tgi_wgmma_partial_tile_bytes(kernel, &p, decision), WORKSPACE_UNIT_BYTES);
     if (panel->is_sliced)
@@ -338,10 +338,9 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
 {
     wgmma_panel *panel = block;
     const int is_transposed = panel->is_transposed;
-    const void *base[BASE_COUNT] = {is_transposed ? call->b : call->a,
-                                    is_transposed ? call->a : call->b,
-                                    tgi_tensor_shift(call->c) ? NULL : call->c,
-                                    tgi_tensor_shift(call->d) ? NULL : call->d};
+    const void *base[BASE_COUNT] = {
+        is_transposed ? call->b : call->a, is_transposed ? call->a : call->b,
+        tgi_tensor_shift(call->c) ? NULL : call->c, tgi_tensor_shift(call->d) ? NULL : call->d};
     tgi_unaligned_args args;
     tg_status status = launch_before(queue, panel, call->workspace, base);
     if (!status)

@@ -303,6 +303,7 @@ void tgi_wgmma_choose_tiling(const tgi_machine *machine, const tgi_problem *p,
             .stage_count =
                 TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),
             .is_d_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p),
+            .is_c_staged = tgi_wgmma_is_c_staged(kernel, p),
             .d_box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols),
             .cluster_rows = cluster_rows,
             .group_rows = tgi_wgmma_group_rows(kernel, p, cluster_rows),

@@ -59,8 +59,8 @@ tgi_fill_c_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memo
     const int row_room = args.a.line_count - tile.row;
     const int col_room = args.b.line_count - tile.col - first * TGI_C_BOX_COLS;
     const int last_cols = min(stages::cols - first, stages::stage_cols);
-    const int rows = min(max((row_room + TGI_BLOCK_LINES - 1) / TGI_BLOCK_LINES, 0),
-                         Shape::group_count);
+    const int rows =
+        min(max((row_room + TGI_BLOCK_LINES - 1) / TGI_BLOCK_LINES, 0), Shape::group_count);
     const int cols = min(max((col_room + TGI_C_BOX_COLS - 1) / TGI_C_BOX_COLS, 0), last_cols);
     const int count = is_bringer ? rows * cols : 0;
     tgi_barrier_expect(full, count * args.c.box_lines * TGI_SWIZZLE_BYTES);
@@ -70,8 +70,7 @@ tgi_fill_c_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memo
         const int x = tile.col + (first + col) * TGI_C_BOX_COLS;
         const int y = tile.row + group * TGI_BLOCK_LINES;
         tgi_tma_load(stages::find_box(stage, col, group), &args.c_map, full,
-                     args.c.is_transposed ? y : x, args.c.is_transposed ? x : y,
-                     tile.batch);
+                     args.c.is_transposed ? y : x, args.c.is_transposed ? x : y, tile.batch);
     }
 }
 
@@ -125,9 +124,9 @@ static __device__ __forceinline__ void tgi_add_c_box(const tgi_wgmma_args &args,
 /* Adds beta times the boxes of a tile's C from column Col of boxes on, and releases their stages.
  * `barrier` is the named barrier of the warpgroup. */
 template <class Shape, tg_type Type, int Col>
-static __device__ __forceinline__ void
-tgi_add_c_boxes(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring, int barrier,
-                float (&sum)[Shape::cols / 2])
+static __device__ __forceinline__ void tgi_add_c_boxes(const tgi_consumer<Shape> &at,
+                                                       tgi_ring<Shape::stages> &ring, int barrier,
+                                                       float (&sum)[Shape::cols / 2])
 {
     typedef tgi_c_stages<Shape> stages;
     const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.memory, ring);
@@ -149,9 +148,9 @@ tgi_add_c_boxes(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring, in
 
 /* Adds beta times the staged C of a tile. */
 template <class Shape>
-static __device__ __forceinline__ void
-tgi_add_staged_c(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring, int barrier,
-                 float (&sum)[Shape::cols / 2])
+static __device__ __forceinline__ void tgi_add_staged_c(const tgi_consumer<Shape> &at,
+                                                        tgi_ring<Shape::stages> &ring, int barrier,
+                                                        float (&sum)[Shape::cols / 2])
 {
     if constexpr (Shape::may_stage_c) {
         if (tgi_find_d_type(at.args.gemm.problem) == TG_TYPE_BF16)

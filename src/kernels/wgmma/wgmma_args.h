@@ -14,7 +14,7 @@
 #include "kernels/copy/slice_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
 
-/* How C comes through the stages (staged_c.cuh); c_map is its tensor map. */
+/* Says how C comes through the stages (staged_c.cuh). Its tensor map is c_map. */
 typedef struct tgi_staged_c {
     int32_t is_on;         /* 1: whole tiles take C from stages; 0: threads read it from memory */
     int32_t is_transposed; /* 1: C's lines of contiguous elements are columns, else rows */

@@ -1,5 +1,5 @@
 /* Fills in how the tiles of a product of the families on wgmma are shared out. */
-#include "cuda/families/wgmma_work.h"
+#include "cuda/families/wgmma_tiles.h"
 
 #include "core/checked.h"
 #include "cuda/families/wgmma_tiling.h"
@@ -17,8 +17,8 @@ static tgi_cluster_order make_order(int64_t row_clusters, int64_t col_tiles, int
                                .last_group = (int32_t)last_group};
 }
 
-void tgi_wgmma_prepare_work(const tgi_kernel *kernel, const tgi_wgmma_decision *decision,
-                            const tgi_operand operand[2], tgi_wgmma_args *args)
+void tgi_wgmma_prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *decision,
+                             const tgi_operand operand[2], tgi_wgmma_args *args)
 {
     const tgi_problem *p = &args->gemm.problem;
     const int cluster_rows = decision->cluster_rows;
