@@ -171,7 +171,7 @@ static tgi_tensor describe_lines(const tgi_problem *p, const tgi_layout *layout,
 }
 
 /* Prepares C, if it comes through stages. The lines of its boxes are no more than exist, in groups
- * of eight. */
+ * of eight, nor more columns than a tile has. */
 static void prepare_c(const tgi_kernel *kernel, wgmma_panel *panel)
 {
     tgi_wgmma_args *args = &panel->args.wgmma;
@@ -179,10 +179,13 @@ static void prepare_c(const tgi_kernel *kernel, wgmma_panel *panel)
     if (!tgi_wgmma_is_c_staged(kernel, p) || args->work.cluster_splits > 1)
         return;
     args->c.is_on = 1;
-    args->c.is_transposed = p->c.col != 1;
+    args->c.is_transposed = tgi_wgmma_is_c_transposed(p);
     tgi_tensor tensor = describe_lines(p, &p->c, args->c.is_transposed);
     const int64_t lines = tgi_round_up(tensor.count[1], 8);
-    tensor.tma_box_runs = lines < TMA_BOX_ROWS ? (int)lines : TMA_BOX_ROWS;
+    if (args->c.is_transposed && kernel->tile_cols < TMA_BOX_ROWS)
+        tensor.tma_box_runs = kernel->tile_cols;
+    if (lines < tensor.tma_box_runs)
+        tensor.tma_box_runs = (int)lines;
     args->c.box_lines = tensor.tma_box_runs;
     add_slot(panel, BASE_C, &tensor, offsetof(tgi_unaligned_args, wgmma.c_map));
 }
