@@ -53,17 +53,29 @@ static double find_stored_seconds(const tgi_wgmma_case *c)
            ceil((double)c->kernel->tile_cols / work->d_box_cols / work->cluster_splits);
 }
 
-/* Returns the seconds for 64 columns of C, whose elements are read by pairs, singly, or across the
- * tile's rows. */
-static double find_c_seconds(const tgi_wgmma_case *c)
+/* Returns 1 if TMA brings C for all tiles. */
+static int is_c_staged(const tgi_wgmma_case *c)
+{
+    return c->work->is_c_staged && c->work->cluster_splits == 1 && c->work->split_tile_count == 0.0;
+}
+
+/* Returns the seconds for 64 columns of C, whose elements TMA brings or threads read by pairs,
+ * singly, or across the tile's rows. */
+static double find_c_box_seconds(const tgi_wgmma_case *c)
 {
     const tgi_layout *layout = &c->problem->c;
-    const tgi_wgmma_work *work = c->work;
     const int is_paired = (c->problem->n | layout->row | layout->batch) % 2 == 0;
-    /* A C that TMA brings costs no more than pairs, whichever way it lies. */
-    if (work->is_c_staged && work->cluster_splits == 1 && work->split_tile_count == 0.0)
-        return c->figures->wgmma_c_box_s[0];
-    return c->figures->wgmma_c_box_s[layout->col != 1 ? 2 : is_paired ? 0 : 1];
+    return c->figures->wgmma_c_box_s[is_c_staged(c) ? 0 : layout->col != 1 ? 2 : is_paired ? 0 : 1];
+}
+
+/* Returns the seconds for C in a tile of `boxes` times 64 columns. */
+static double find_c_seconds(const tgi_wgmma_case *c, double boxes)
+{
+    const tgi_problem *p = c->problem;
+    const int is_across = is_c_staged(c) && (p->c.col != 1 || p->n == 1);
+    if (p->epilogue.beta == 0.0)
+        return 0.0;
+    return boxes * find_c_box_seconds(c) + is_across * c->figures->wgmma_c_across_s;
 }
 
 double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double boxes)
@@ -76,8 +88,8 @@ double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double boxes)
     if (tgi_kernels_has_slices(c->kernel))
         return f->slice_epilogue_s[is_transposed(c->problem)] + has_c * f->slice_c_s +
                has_activation * f->slice_activation_s;
-    return f->wgmma_epilogue_s + boxes * (f->wgmma_epilogue_box_s + has_c * find_c_seconds(c) +
-                                          has_activation * f->wgmma_activation_box_s);
+    return f->wgmma_epilogue_s + find_c_seconds(c, boxes) +
+           boxes * (f->wgmma_epilogue_box_s + has_activation * f->wgmma_activation_box_s);
 }
 
 /* Returns 1 if the store of a tile is deferred: it runs while the block multiplies its next one. */

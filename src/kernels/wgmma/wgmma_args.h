@@ -23,15 +23,16 @@ typedef struct tgi_staged_c {
 
 typedef struct tgi_wgmma_args {
     tgi_tma_operand a, b;
-    tgi_tensor_map d_map, c_map;
+    tgi_tensor_map d_map;
     tgi_gemm_args gemm;
     tgi_fragment_output d;
-    tgi_staged_c c;
     tgi_cluster_work work; /* a step of k is 128 bytes of a line, or a chunk of slices */
     tgi_slice_ranges a_slices, b_slices;
     int32_t slice_count, first_product; /* the first of TGI_SLICE_PRODUCTS that is formed */
     int32_t is_second; /* 1: the problem has the second of the shapes that the kernel serves */
     void *run_sums;    /* a tile of FP32 sums for each block, if k has more than one run */
+    tgi_tensor_map c_map;
+    tgi_staged_c c;
 } tgi_wgmma_args;
 
 /* The argument of family loose, which does not use the map of A. */
