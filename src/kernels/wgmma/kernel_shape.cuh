@@ -1,10 +1,10 @@
 /*
- * Declares the parts of a kernel of family wgmma: its tile, types and feed, its shared memory, and
- * the ring of stages that produce() and consume() advance through.
+ * Declares the parts of a kernel of family wgmma: its tile, types and feed, and its shared memory.
  */
 #ifndef TGI_KERNEL_SHAPE_CUH
 #define TGI_KERNEL_SHAPE_CUH
 
+#include "kernels/copy/stage_ring.cuh"
 #include "kernels/epilogue/deferred_store.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/schedule/cluster_tiles.cuh"
@@ -115,21 +115,6 @@ template <class Shape> struct tgi_wgmma_memory {
                               Shape::group_count * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES) + 8 ==
                           Shape::shared_bytes,
                       "the host counts what lies here");
-    }
-};
-
-/* A ring position is a stage and the parity of its use. The producer and the consumers advance
- * alike. */
-template <int Stages> struct tgi_ring {
-    int stage = 0;
-    uint32_t parity = 0;
-
-    __device__ void advance(void)
-    {
-        if (++stage == Stages) {
-            stage = 0;
-            parity ^= 1;
-        }
     }
 };
 

@@ -1,0 +1,304 @@
+/*
+ * Family dmma_tma: FP64 on the matrix instructions of Hopper's tensor cores, operands brought by
+ * TMA. A block forms a tile of D from a ring of stages in shared memory, each warp a part of the
+ * tile. One thread of the block requests stages as they are released: a warp that did nothing else
+ * would take registers from the others.
+ *
+ * A stage has lines of 16 elements under the 128-byte swizzle: for every 16 values of k the tile's
+ * rows of A and then its columns of B. They are read without bank conflicts.
+ */
+#ifndef TGI_DMMA_TMA_CUH
+#define TGI_DMMA_TMA_CUH
+
+#include "kernels/copy/stage_ring.cuh"
+#include "kernels/copy/tile_copy.cuh"
+#include "kernels/copy/tma_tile.cuh"
+#include "kernels/dmma/dmma_terms.cuh"
+#include "kernels/dmma/dmma_tma_args.h"
+#include "kernels/epilogue/tile_store.cuh"
+#include "kernels/ptx/barrier.cuh"
+#include "kernels/ptx/launch.cuh"
+#include "kernels/ptx/shared_memory.cuh"
+#include "kernels/ptx/warp_mma_fp64.cuh"
+#include "kernels/schedule/grid_tiles.cuh"
+
+/* A lane's reads of an operand: 16 entries, rows of A or columns of B, by 8 of k, of which lane
+ * 4 g + c reads k = 2 c and 2 c + 1. Entries have an order of their own, in which the lanes that
+ * read at once read different banks. */
+template <int Along_k> struct tgi_dmma_lines {
+    int offset[2]; /* bytes to the lane's unit, along k for either 8 of k, across for either k */
+
+    /* Returns entry g of half h of 16. */
+    static __device__ __forceinline__ int place(int g, int h)
+    {
+        return Along_k ? (g & 1) * 4 + g / 2 + 8 * h : 2 * g + h;
+    }
+
+    __device__ __forceinline__ tgi_dmma_lines(int first, int g, int c)
+    {
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            offset[i] = first * TGI_SWIZZLE_BYTES +
+                        (Along_k ? tgi_find_unit(0, place(g, 0), 4 * i + c)
+                                 : tgi_find_unit(0, 2 * c + i, g));
+    }
+
+    /* Reads value[h][k] of 16 entries, number `block`, at k from 8 k_half on. */
+    __device__ __forceinline__ void read(const char *lines, int block, int k_half,
+                                         double (&value)[2][2]) const
+    {
+        const char *from = lines + block * 16 * TGI_SWIZZLE_BYTES;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int far = (Along_k ? i : k_half) * 8 * TGI_SWIZZLE_BYTES;
+            const double2 pair =
+                *reinterpret_cast<const double2 *>(from + offset[Along_k ? k_half : i] + far);
+            value[Along_k ? i : 0][Along_k ? 0 : i] = pair.x;
+            value[Along_k ? i : 1][Along_k ? 1 : i] = pair.y;
+        }
+    }
+};
+
+/* Addresses in shared memory. */
+template <int Rows, int Cols, int Depth, int Stages> struct tgi_dmma_tma_memory {
+    static constexpr int sub_bytes = TGI_SWIZZLE_BYTES * (Rows + Cols); /* 16 of k */
+    static constexpr int sub_count = Depth / TGI_DMMA_TMA_ELEMS;
+    static constexpr int stage_bytes = TGI_DMMA_TMA_STAGE_BYTES(Rows, Cols, Depth);
+    static_assert(sub_bytes * sub_count == stage_bytes, "the host counts what lies here");
+
+    char *data;
+    uint32_t stages, full, empty;
+
+    __device__ __forceinline__ explicit tgi_dmma_tma_memory(char *shared)
+        : data(shared), stages(tgi_shared_address(shared)),
+          full(stages + TGI_DMMA_TMA_DATA_BYTES(Rows, Cols, Depth, Stages)),
+          empty(full + 8 * Stages)
+    {
+    }
+};
+
+/* Rows x Cols is the block's tile, Warp_rows x Warp_cols a warp's. A or B may be the wide operand of
+ * the instruction, since D^T = B^T A^T. If one lies across k, it is the wide one, because a read
+ * then yields two neighbouring registers of the instruction. */
+template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads,
+          int A_along_k, int B_along_k>
+struct tgi_dmma_tma {
+    typedef tgi_dmma_tma_memory<Rows, Cols, Depth, Stages> memory;
+    static constexpr int is_b_wide = !B_along_k;
+    typedef tgi_dmma_lines<is_b_wide ? B_along_k : A_along_k> wide_lines;
+    typedef tgi_dmma_lines<is_b_wide ? A_along_k : B_along_k> narrow_lines;
+    static constexpr int wide_count = (is_b_wide ? Warp_cols : Warp_rows) / 16;
+    static constexpr int narrow_count = (is_b_wide ? Warp_rows : Warp_cols) / 16;
+    static constexpr int b_place = Rows * TGI_SWIZZLE_BYTES;
+    static constexpr int wide_place = is_b_wide ? b_place : 0;
+    static constexpr int narrow_place = is_b_wide ? 0 : b_place;
+    static constexpr int pitch = TGI_DMMA_TMA_TILE_PITCH(Cols);
+    static constexpr int read_count = Depth / 8; /* fragments of a stage */
+    static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
+
+    /* What the requests of a tile's stages need. */
+    struct source {
+        int row, col, batch, first, byte_count;
+        tgi_tma_boxes a, b;
+
+        __device__ __forceinline__ source(const tgi_dmma_tma_args &args, const tgi_block_tile &tile)
+            : row(static_cast<int>(tile.row)), col(static_cast<int>(tile.col)),
+              batch(static_cast<int>(tile.batch)),
+              first(static_cast<int>(tgi_find_first_k(args.gemm, tile.split) / TGI_DMMA_TMA_ELEMS)),
+              a(tgi_find_boxes<!A_along_k, Rows, TGI_DMMA_TMA_ELEMS>(args.a, row, 1)),
+              b(tgi_find_boxes<!B_along_k, Cols, TGI_DMMA_TMA_ELEMS>(args.b, col, 1))
+        {
+            byte_count = memory::sub_count * TGI_SWIZZLE_BYTES *
+                         (a.count * a.lines(args.a) + b.count * b.lines(args.b));
+        }
+
+        /* Waits until the ring's stage is empty and requests step `step` for it, by a warp. */
+        __device__ __forceinline__ void fill(const tgi_dmma_tma_args &args, const memory &at,
+                                             int step, const tgi_ring<Stages> &ring) const
+        {
+            const uint32_t full = at.full + 8 * ring.stage;
+            tgi_barrier_wait(at.empty + 8 * ring.stage, ring.parity ^ 1);
+            if (!tgi_elect())
+                return;
+            tgi_barrier_expect(full, byte_count);
+#pragma unroll
+            for (int i = 0; i < memory::sub_count; i++) {
+                const uint32_t to =
+                    at.stages + ring.stage * memory::stage_bytes + i * memory::sub_bytes;
+                const int k = first + step * memory::sub_count + i;
+                tgi_load_tile<!A_along_k, Rows, TGI_DMMA_TMA_ELEMS>(args.a, a, to, full, row, k,
+                                                                    batch, {1, 0, 0});
+                tgi_load_tile<!B_along_k, Cols, TGI_DMMA_TMA_ELEMS>(
+                    args.b, b, to + b_place, full, col, k, batch, {1, 0, 0});
+            }
+        }
+    };
+
+    /* A lane's values of 8 of k. */
+    struct fragment {
+        double wide[wide_count][2][2], narrow[narrow_count][2][2];
+
+        __device__ __forceinline__ void read(const char *stage, const wide_lines &wide_at,
+                                             const narrow_lines &narrow_at, int index)
+        {
+            const char *part = stage + index / 2 * memory::sub_bytes;
+#pragma unroll
+            for (int j = 0; j < narrow_count; j++)
+                narrow_at.read(part + narrow_place, j, index % 2, narrow[j]);
+#pragma unroll
+            for (int i = 0; i < wide_count; i++)
+                wide_at.read(part + wide_place, i, index % 2, wide[i]);
+        }
+
+        __device__ __forceinline__ void
+        multiply(double (&sums)[wide_count][2 * narrow_count][4]) const
+        {
+#pragma unroll
+            for (int i = 0; i < wide_count; i++)
+#pragma unroll
+                for (int j = 0; j < 2 * narrow_count; j++)
+                    tgi_multiply_fp64_16x8x8(sums[i][j], wide[i], narrow[j / 2][j % 2]);
+        }
+    };
+
+    /* Leaves the sums in shared memory, with rows `pitch` apart. */
+    static __device__ __forceinline__ void
+    gather(int row, int col, int g, int c, const double (&sums)[wide_count][2 * narrow_count][4],
+           double *tile)
+    {
+#pragma unroll
+        for (int i = 0; i < wide_count; i++)
+#pragma unroll
+            for (int j = 0; j < 2 * narrow_count; j++)
+#pragma unroll
+                for (int s = 0; s < 4; s++) {
+                    const int wide = i * 16 + wide_lines::place(g, s / 2);
+                    const int narrow = j / 2 * 16 + narrow_lines::place(2 * c + s % 2, j % 2);
+                    tile[(row + (is_b_wide ? narrow : wide)) * pitch + col +
+                         (is_b_wide ? wide : narrow)] = sums[i][j][s];
+                }
+    }
+
+    /* Forms the tile's sums and leaves them in shared memory. */
+    static __device__ __forceinline__ void multiply(const tgi_dmma_tma_args &args,
+                                                    const tgi_block_tile &tile, const memory &at,
+                                                    int is_producer, tgi_ring<Stages> &ring)
+    {
+        const int warp = tgi_thread() / 32, lane = tgi_thread() % 32, g = lane / 4, c = lane % 4;
+        const int row = warp / (Cols / Warp_cols) * Warp_rows;
+        const int col = warp % (Cols / Warp_cols) * Warp_cols;
+        const wide_lines wide_at(is_b_wide ? col : row, g, c);
+        const narrow_lines narrow_at(is_b_wide ? row : col, g, c);
+        const source from(args, tile);
+        const int64_t k_count =
+            tgi_count_k(args.gemm, tgi_find_first_k(args.gemm, tile.split));
+        const int step_count = static_cast<int>((k_count + Depth - 1) / Depth);
+        double sums[wide_count][2 * narrow_count][4] = {};
+        tgi_ring<Stages> next = ring; /* the stage that is requested next */
+#pragma unroll 1
+        for (int i = 0; i < Stages - 1; i++, next.advance())
+            if (is_producer && i < step_count)
+                from.fill(args, at, i, next);
+#pragma unroll 1
+        for (int step = 0; step < step_count; step++) {
+            const char *stage = at.data + ring.stage * memory::stage_bytes;
+            const uint32_t empty = at.empty + 8 * ring.stage;
+            if (is_producer && step + Stages - 1 < step_count)
+                from.fill(args, at, step + Stages - 1, next);
+            next.advance();
+            tgi_barrier_wait(at.full + 8 * ring.stage, ring.parity);
+            ring.advance();
+#pragma unroll
+            for (int j = 0; j < read_count; j++) {
+                fragment part;
+                part.read(stage, wide_at, narrow_at, j);
+                if (j == read_count - 1) {
+                    /* Without this barrier the stage could be refilled while other lanes still read
+                     * it. */
+                    __syncwarp();
+                    if (lane == 0)
+                        tgi_barrier_arrive(empty);
+                }
+                part.multiply(sums);
+            }
+        }
+        /* Without this barrier the sums would overwrite what slower warps still read. */
+        __syncthreads();
+        gather(row, col, g, c, sums, reinterpret_cast<double *>(at.data));
+    }
+};
+
+/* Prepares the barriers and the tensor maps, and waits for the kernel before. */
+template <int Rows, int Cols, int Depth, int Stages, int Threads>
+static __device__ __forceinline__ void
+tgi_setup_dmma_tma(const tgi_dmma_tma_args &args,
+                   const tgi_dmma_tma_memory<Rows, Cols, Depth, Stages> &at)
+{
+    if (tgi_thread() == 0) {
+        for (int i = 0; i < Stages; i++) {
+            tgi_barrier_init(at.full + 8 * i, 1);
+            tgi_barrier_init(at.empty + 8 * i, Threads / 32);
+        }
+        tgi_fence_barrier_init();
+        tgi_prefetch_map(&args.a.map);
+        tgi_prefetch_map(&args.b.map);
+    }
+    /* Without this barrier a thread would use a barrier that is not initialised. */
+    __syncthreads();
+    tgi_wait_for_stream();
+}
+
+/* Stores the tile whose sums are in shared memory. */
+template <int Rows, int Cols, int Threads>
+static __device__ __forceinline__ void tgi_store_dmma_tma(const tgi_gemm_args &args,
+                                                          const tgi_block_tile &tile,
+                                                          const double *sums)
+{
+    constexpr int pitch = TGI_DMMA_TMA_TILE_PITCH(Cols);
+    if (args.split_count != 1 || args.is_plain) {
+        tgi_gemm_args plain = args;
+        plain.is_plain = 1;
+        tgi_store_tile<double, Rows, Cols, pitch, 1, Threads>(plain, tile, sums);
+    } else
+        tgi_store_terms<Rows, Cols, pitch, Threads>(args, tile, sums);
+}
+
+/* One kernel serves the four storage orders. The bodies share the store. */
+template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
+static __device__ __forceinline__ void tgi_dmma_tma_multiply(const tgi_dmma_tma_args &args,
+                                                             char *shared)
+{
+    const tgi_gemm_args &gemm = args.gemm;
+    const tgi_dmma_tma_memory<Rows, Cols, Depth, Stages> at(shared);
+    const tgi_batch_schedule<Rows, Cols> schedule(gemm);
+    const int is_producer = tgi_make_uniform(tgi_thread() / 32) == 0;
+    tgi_ring<Stages> ring;
+    tgi_setup_dmma_tma<Rows, Cols, Depth, Stages, Threads>(args, at);
+    for (int64_t unit = schedule.begin(); unit < schedule.end(); unit = schedule.next(unit)) {
+        const tgi_block_tile tile = schedule.tile(unit);
+#define TGI_BODY(a_along_k, b_along_k)                                                             \
+    tgi_dmma_tma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads, a_along_k,              \
+                 b_along_k>::multiply(args, tile, at, is_producer, ring)
+        if (gemm.a_along_k && !gemm.b_along_k)
+            TGI_BODY(1, 0);
+        else if (gemm.a_along_k)
+            TGI_BODY(1, 1);
+        else if (gemm.b_along_k)
+            TGI_BODY(0, 1);
+        else
+            TGI_BODY(0, 0);
+#undef TGI_BODY
+        /* Without this barrier elements would be stored before the other warps have put theirs. */
+        __syncthreads();
+        tgi_store_dmma_tma<Rows, Cols, Threads>(gemm, tile,
+                                                reinterpret_cast<const double *>(shared));
+        if (schedule.next(unit) < schedule.end()) {
+            /* Without this fence and barrier the next batch entry's stages would overwrite sums not
+             * yet stored. */
+            tgi_fence_async_proxy();
+            __syncthreads();
+        }
+    }
+}
+
+#endif
