@@ -36,28 +36,6 @@ static double find_rate(const tgi_gpu *gpu, tg_type type)
     return type == TG_TYPE_FP64 ? arch->fp64_lanes : arch->fp32_lanes;
 }
 
-double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes)
-{
-    const tgi_figures *f = tgi_figures_find(gpu->capability);
-    return bytes > 0.0 ? f->repack_s + 2.0 * bytes / (f->repack_share * gpu->memory_bytes_per_s)
-                       : 0.0;
-}
-
-double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p)
-{
-    const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const int is_a_in_registers = kernel->family == TGI_FAMILY_cuda_bf16r;
-    const double lines = (is_a_in_registers ? 0.0 : (double)p->m) + (double)p->n;
-    const double elems = lines * (double)p->k * (double)p->batch_count;
-    const int is_scaled = kernel->math == TGI_MATH_fp16x;
-    const double slices = tgi_precision_sliced(p->precision)->slice_count;
-    /* Slicing moves as many bytes as a repack of half the sum of its input and output. A pass
-     * before it finds the scales. */
-    const double scale_s = is_scaled ? tgi_model_repack_seconds(gpu, elems * 4.0 / 2.0) : 0.0;
-    return f->slice_start_s + scale_s +
-           tgi_model_repack_seconds(gpu, elems * (4.0 + 2.0 * slices) / 2.0);
-}
-
 double tgi_model_tile_bytes(const tgi_problem *p)
 {
     double in_elems = (double)p->m * (double)p->k + (double)p->k * (double)p->n;
@@ -101,7 +79,9 @@ static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, 
 static double find_epilogue_seconds(const tgi_figures *f, const tgi_kernel *kernel,
                                     const tgi_problem *p, const tgi_tile_work *work, double count)
 {
-    const int is_fp64 = p->type == TG_TYPE_FP64, is_dmma = kernel->family == TGI_FAMILY_cuda_dmma;
+    const int is_fp64 = p->type == TG_TYPE_FP64;
+    const int is_dmma =
+        kernel->family == TGI_FAMILY_cuda_dmma || kernel->family == TGI_FAMILY_cuda_dmma_tma;
     const int has_rows = kernel->family == TGI_FAMILY_cuda_simt || work->copy_k > 0.0;
     const double *element_s = has_rows ? f->row_element_s : f->element_s;
     const double *activation_s = has_rows ? f->row_activation_s : f->element_activation_s;
@@ -219,30 +199,49 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     return f->launch_s + f->batch_s + fmax(seconds, memory_s);
 }
 
+/* Returns the multiply-adds of the FP64 matrix instructions of a multiprocessor in a cycle. If no
+ * rate is published, they have twice the rate of the other multiply-adds. */
+static double find_dmma_rate(const tgi_gpu *gpu)
+{
+    const tgi_arch *arch = tgi_arch_find(gpu->capability);
+    const double ratio = tgi_arch_has(gpu->capability, TGI_FEATURE_FP64_MMA) ? 2.0 : 1.0;
+    return arch->fp64_mma ? arch->fp64_mma : ratio * arch->fp64_lanes;
+}
+
+/* Returns the cycles in which a block of family dmma_tma writes a value of k to shared memory and
+ * its warps read it, 128 bytes a cycle. */
+static double find_shared_cycles(const tgi_kernel *kernel)
+{
+    const double rows = 8.0 * kernel->thread_rows, cols = 4.0 * kernel->thread_cols;
+    const double warps = (double)kernel->tile_rows * kernel->tile_cols / (rows * cols);
+    const double elems = kernel->tile_rows + kernel->tile_cols + warps * (rows + cols);
+    return elems * 8.0 / 128.0;
+}
+
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                               const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    /* If no rate of matrix instructions is published, they have twice the rate of the others. */
-    const tgi_arch *arch = tgi_arch_find(gpu->capability);
-    const double ratio = tgi_arch_has(gpu->capability, TGI_FEATURE_FP64_MMA) ? 2.0 : 1.0;
-    const double rate = arch->fp64_mma ? arch->fp64_mma : ratio * arch->fp64_lanes;
-    int sums = kernel->thread_rows * kernel->thread_cols;
-    double share = f->dmma_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : sums >= 16 ? 2 : 3];
-    double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
-    double compute_s = macs / (rate * share * gpu->clock_hz);
+    const int is_tma = kernel->family == TGI_FAMILY_cuda_dmma_tma;
+    const int sums = kernel->thread_rows * kernel->thread_cols, depth = kernel->tile_depth;
+    const double elems = (double)kernel->tile_rows * kernel->tile_cols;
+    const double teams = sums * kernel->thread_count / elems;
+    const double share = f->dmma_shares[is_tma ? 4 : (sums < 64) + (sums < 32) + (sums < 16)];
+    const double k_cycles =
+        fmax(elems / find_dmma_rate(gpu), is_tma ? find_shared_cycles(kernel) : 0.0);
+    const double compute_s = k_cycles * depth / (share * gpu->clock_hz);
     /* One block alone does not hide the wait for its stages. */
-    double latency_s = f->dmma_stage_s + f->dmma_k_s * kernel->tile_depth + compute_s * share;
-    latency_s = fmax(latency_s, f->dmma_latency_s / (kernel->stage_count - 1));
+    const double wait_s = f->dmma_stage_s[is_tma] + f->dmma_k_s[is_tma] * depth / teams;
+    double latency_s = wait_s + compute_s * share;
+    latency_s = fmax(latency_s, f->dmma_latency_s[is_tma] / (kernel->stage_count - 1));
     latency_s *= work->access == TGI_ACCESS_ELEMENTS ? f->dmma_elements_ratio : 1.0;
-    double rounds = ceil(work->block_k / kernel->tile_depth);
-    const double store_bytes = (double)kernel->tile_rows * kernel->tile_cols * 8.0;
-    const double store_s = store_bytes / (f->dmma_store_bytes_per_cycle * gpu->clock_hz);
-    double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
+    const double store_s = teams * elems * 8.0 / (f->dmma_store_bytes_per_cycle * gpu->clock_hz);
+    const double stages = ceil(work->block_k / depth);
+    double seconds = find_block_seconds(gpu, work, stages, latency_s, compute_s) +
                      find_block_seconds(gpu, work, 1.0, store_s, store_s) +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    return find_base_seconds(gpu, p, work) + f->dmma_s + find_terms_seconds(gpu, p, work) +
+    return find_base_seconds(gpu, p, work) + f->dmma_s[is_tma] + find_terms_seconds(gpu, p, work) +
            fmax(seconds, memory_s);
 }
 

@@ -41,13 +41,15 @@ static int takes_operands(const tgi_kernel *kernel, const tgi_problem *p, tgi_pr
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const int64_t shared_bytes = TGI_DMMA_TMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols,
-                                                           kernel->tile_depth, kernel->stage_count);
+    const int teams = kernel->thread_count * kernel->thread_rows * kernel->thread_cols /
+                      (kernel->tile_rows * kernel->tile_cols);
+    const int64_t shared_bytes = TGI_DMMA_TMA_SHARED_BYTES(
+        kernel->tile_rows, kernel->tile_cols, kernel->tile_depth, kernel->stage_count, teams);
     if (!tgi_gemm_fits(machine, shared_bytes, proposal) || !takes_operands(kernel, p, proposal))
         return;
     proposal->needs_aligned[0] = proposal->needs_aligned[1] = 1;
-    const int by_registers = TGI_DMMA_TMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols,
-                                                        kernel->thread_count);
+    const int by_registers =
+        TGI_DMMA_TMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols, kernel->thread_count);
     const tgi_tile_work work = {
         .block_count = (double)count_tiles(kernel, p) * (double)p->batch_count,
         .blocks_per_sm = tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, shared_bytes),

@@ -11,9 +11,9 @@
 
 typedef struct dmma_tma_prepared {
     tgi_tile_prepared tile;
-    tgi_dmma_tma_args args; /* its member gemm is the tile's */
+    tgi_dmma_tma_args args; /* its member gemm is tile.args */
     tgi_tensor_slots slots;
-    tgi_tensor_slot slot[4]; /* of A and B, each with a map of the edge */
+    tgi_tensor_slot slot[4]; /* A and B have two each, one for the edge */
 } dmma_tma_prepared;
 
 static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
@@ -84,8 +84,8 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
     dmma_tma_prepared *prepared = block;
     const void *const base[2] = {call->a, call->b};
     tgi_dmma_tma_args args;
-    tg_status status = tgi_tensor_fill(queue->device, &prepared->slots, base, &prepared->args,
-                                       &args, sizeof args);
+    tg_status status =
+        tgi_tensor_fill(queue->device, &prepared->slots, base, &prepared->args, &args, sizeof args);
     if (status)
         return status;
     tgi_gemm_complete_args(call, 0, &args.gemm);

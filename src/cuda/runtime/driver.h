@@ -37,6 +37,7 @@ enum { TGI_CUDA_FUNCTION_SHARED_BYTES = 8 };
 enum { TGI_CUDA_POINTER_MEMORY_TYPE = 2 };
 enum { TGI_CUDA_MEMORY_HOST = 1 }; /* pinned; pageable memory has no type */
 enum { TGI_CUDA_TENSOR_UINT8 = 0, TGI_CUDA_TENSOR_UINT16 = 1, TGI_CUDA_TENSOR_UINT32 = 2 };
+enum { TGI_CUDA_TENSOR_UINT64 = 4 };
 enum { TGI_CUDA_TENSOR_TF32 = 11 }; /* TMA rounds FP32 to TF32 */
 enum {
     TGI_CUDA_TENSOR_NO_INTERLEAVE = 0,

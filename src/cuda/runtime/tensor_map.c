@@ -21,7 +21,8 @@ static tg_status encode(const tgi_driver *driver, const tgi_tensor *tensor, uint
     const int type = tensor->is_rounded        ? TGI_CUDA_TENSOR_TF32
                      : tensor->elem_bytes == 1 ? TGI_CUDA_TENSOR_UINT8
                      : tensor->elem_bytes == 2 ? TGI_CUDA_TENSOR_UINT16
-                                               : TGI_CUDA_TENSOR_UINT32;
+                     : tensor->elem_bytes == 4 ? TGI_CUDA_TENSOR_UINT32
+                                               : TGI_CUDA_TENSOR_UINT64;
     const int error = driver->encode_map(
         map, type, count[3] > 0 ? 4 : 3, (void *)(address - shift), counts, strides, box,
         element_strides, TGI_CUDA_TENSOR_NO_INTERLEAVE,

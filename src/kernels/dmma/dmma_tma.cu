@@ -9,7 +9,7 @@
     {                                                                                              \
         extern __shared__ __align__(1024) char shared[];                                           \
         tgi_dmma_tma_multiply<rows, cols, depth, 8 * (thread_rows), 4 * (thread_cols), stages,     \
-                              threads>(args, shared);                                                \
+                              threads>(args, shared);                                              \
     }
 
 #define TGI_IMAGE_dmma_tma TGI_CHOSEN

@@ -34,16 +34,17 @@ template <int Along_k> struct tgi_dmma_lines {
         return Along_k ? (g & 1) * 4 + g / 2 + 8 * h : 2 * g + h;
     }
 
-    __device__ __forceinline__ tgi_dmma_lines(int first, int g, int c)
+    /* `first` is the first entry. Reads begin at half `half` of 16 of k. */
+    __device__ __forceinline__ tgi_dmma_lines(int first, int half, int g, int c)
     {
 #pragma unroll
         for (int i = 0; i < 2; i++)
             offset[i] = first * TGI_SWIZZLE_BYTES +
-                        (Along_k ? tgi_find_unit(0, place(g, 0), 4 * i + c)
-                                 : tgi_find_unit(0, 2 * c + i, g));
+                        (Along_k ? tgi_find_unit(0, place(g, 0), 4 * (i ^ half) + c)
+                                 : tgi_find_unit(0, 8 * half + 2 * c + i, g));
     }
 
-    /* Reads value[h][k] of 16 entries, number `block`, at k from 8 k_half on. */
+    /* Reads value[h][k] of 16 entries, number `block`, at the half k_half behind the first. */
     __device__ __forceinline__ void read(const char *lines, int block, int k_half,
                                          double (&value)[2][2]) const
     {
@@ -60,7 +61,7 @@ template <int Along_k> struct tgi_dmma_lines {
 };
 
 /* Addresses in shared memory. */
-template <int Rows, int Cols, int Depth, int Stages> struct tgi_dmma_tma_memory {
+template <int Rows, int Cols, int Depth, int Stages, int Teams> struct tgi_dmma_tma_memory {
     static constexpr int sub_bytes = TGI_SWIZZLE_BYTES * (Rows + Cols); /* 16 of k */
     static constexpr int sub_count = Depth / TGI_DMMA_TMA_ELEMS;
     static constexpr int stage_bytes = TGI_DMMA_TMA_STAGE_BYTES(Rows, Cols, Depth);
@@ -71,19 +72,21 @@ template <int Rows, int Cols, int Depth, int Stages> struct tgi_dmma_tma_memory 
 
     __device__ __forceinline__ explicit tgi_dmma_tma_memory(char *shared)
         : data(shared), stages(tgi_shared_address(shared)),
-          full(stages + TGI_DMMA_TMA_DATA_BYTES(Rows, Cols, Depth, Stages)),
+          full(stages + TGI_DMMA_TMA_DATA_BYTES(Rows, Cols, Depth, Stages, Teams)),
           empty(full + 8 * Stages)
     {
     }
 };
 
-/* Rows x Cols is the block's tile, Warp_rows x Warp_cols a warp's. A or B may be the wide operand of
- * the instruction, since D^T = B^T A^T. If one lies across k, it is the wide one, because a read
+/* Rows x Cols is the block's tile, Warp_rows x Warp_cols a warp's. A or B may be the wide operand
+ * of the instruction, since D^T = B^T A^T. If one lies across k, it is the wide one, because a read
  * then yields two neighbouring registers of the instruction. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads,
           int A_along_k, int B_along_k>
 struct tgi_dmma_tma {
-    typedef tgi_dmma_tma_memory<Rows, Cols, Depth, Stages> memory;
+    static constexpr int tile_warps = Rows / Warp_rows * (Cols / Warp_cols);
+    static constexpr int teams = Threads / 32 / tile_warps;
+    typedef tgi_dmma_tma_memory<Rows, Cols, Depth, Stages, teams> memory;
     static constexpr int is_b_wide = !B_along_k;
     typedef tgi_dmma_lines<is_b_wide ? B_along_k : A_along_k> wide_lines;
     typedef tgi_dmma_lines<is_b_wide ? A_along_k : B_along_k> narrow_lines;
@@ -93,10 +96,11 @@ struct tgi_dmma_tma {
     static constexpr int wide_place = is_b_wide ? b_place : 0;
     static constexpr int narrow_place = is_b_wide ? 0 : b_place;
     static constexpr int pitch = TGI_DMMA_TMA_TILE_PITCH(Cols);
-    static constexpr int read_count = Depth / 8; /* fragments of a stage */
-    static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
+    static_assert(teams * tile_warps * 32 == Threads && Depth % (8 * teams) == 0 &&
+                      (teams == 1 || teams % 2 == 0),
+                  "teams share out k");
 
-    /* What the requests of a tile's stages need. */
+    /* A source requests the stages of a tile. */
     struct source {
         int row, col, batch, first, byte_count;
         tgi_tma_boxes a, b;
@@ -128,8 +132,8 @@ struct tgi_dmma_tma {
                 const int k = first + step * memory::sub_count + i;
                 tgi_load_tile<!A_along_k, Rows, TGI_DMMA_TMA_ELEMS>(args.a, a, to, full, row, k,
                                                                     batch, {1, 0, 0});
-                tgi_load_tile<!B_along_k, Cols, TGI_DMMA_TMA_ELEMS>(
-                    args.b, b, to + b_place, full, col, k, batch, {1, 0, 0});
+                tgi_load_tile<!B_along_k, Cols, TGI_DMMA_TMA_ELEMS>(args.b, b, to + b_place, full,
+                                                                    col, k, batch, {1, 0, 0});
             }
         }
     };
@@ -141,13 +145,13 @@ struct tgi_dmma_tma {
         __device__ __forceinline__ void read(const char *stage, const wide_lines &wide_at,
                                              const narrow_lines &narrow_at, int index)
         {
-            const char *part = stage + index / 2 * memory::sub_bytes;
+            const char *part = stage;
 #pragma unroll
             for (int j = 0; j < narrow_count; j++)
-                narrow_at.read(part + narrow_place, j, index % 2, narrow[j]);
+                narrow_at.read(part + narrow_place, j, index, narrow[j]);
 #pragma unroll
             for (int i = 0; i < wide_count; i++)
-                wide_at.read(part + wide_place, i, index % 2, wide[i]);
+                wide_at.read(part + wide_place, i, index, wide[i]);
         }
 
         __device__ __forceinline__ void
@@ -185,13 +189,13 @@ struct tgi_dmma_tma {
                                                     int is_producer, tgi_ring<Stages> &ring)
     {
         const int warp = tgi_thread() / 32, lane = tgi_thread() % 32, g = lane / 4, c = lane % 4;
-        const int row = warp / (Cols / Warp_cols) * Warp_rows;
-        const int col = warp % (Cols / Warp_cols) * Warp_cols;
-        const wide_lines wide_at(is_b_wide ? col : row, g, c);
-        const narrow_lines narrow_at(is_b_wide ? row : col, g, c);
+        const int team = warp / tile_warps, place = warp % tile_warps;
+        const int row = place / (Cols / Warp_cols) * Warp_rows;
+        const int col = place % (Cols / Warp_cols) * Warp_cols;
+        const wide_lines wide_at(is_b_wide ? col : row, team % 2, g, c);
+        const narrow_lines narrow_at(is_b_wide ? row : col, team % 2, g, c);
         const source from(args, tile);
-        const int64_t k_count =
-            tgi_count_k(args.gemm, tgi_find_first_k(args.gemm, tile.split));
+        const int64_t k_count = tgi_count_k(args.gemm, tgi_find_first_k(args.gemm, tile.split));
         const int step_count = static_cast<int>((k_count + Depth - 1) / Depth);
         double sums[wide_count][2 * narrow_count][4] = {};
         tgi_ring<Stages> next = ring; /* the stage that is requested next */
@@ -201,38 +205,42 @@ struct tgi_dmma_tma {
                 from.fill(args, at, i, next);
 #pragma unroll 1
         for (int step = 0; step < step_count; step++) {
-            const char *stage = at.data + ring.stage * memory::stage_bytes;
+            const char *stage =
+                at.data + ring.stage * memory::stage_bytes + team / 2 * memory::sub_bytes;
             const uint32_t empty = at.empty + 8 * ring.stage;
             if (is_producer && step + Stages - 1 < step_count)
                 from.fill(args, at, step + Stages - 1, next);
             next.advance();
             tgi_barrier_wait(at.full + 8 * ring.stage, ring.parity);
             ring.advance();
+            /* A team takes every fragment of 8 of k whose number is its own, modulo `teams`. */
+#pragma unroll 1
+            for (int i = 0; i < (teams == 1 ? Depth / 16 : Depth / 8 / teams); i++) {
 #pragma unroll
-            for (int j = 0; j < read_count; j++) {
-                fragment part;
-                part.read(stage, wide_at, narrow_at, j);
-                if (j == read_count - 1) {
-                    /* Without this barrier the stage could be refilled while other lanes still read
-                     * it. */
-                    __syncwarp();
-                    if (lane == 0)
-                        tgi_barrier_arrive(empty);
+                for (int half = 0; half < (teams == 1 ? 2 : 1); half++) {
+                    fragment part;
+                    part.read(stage, wide_at, narrow_at, half);
+                    part.multiply(sums);
                 }
-                part.multiply(sums);
+                stage += (teams == 1 ? 1 : teams / 2) * memory::sub_bytes;
             }
+            /* Without this fence and barrier TMA could refill the stage while lanes still read
+             * it. */
+            tgi_fence_async_proxy();
+            __syncwarp();
+            if (lane == 0)
+                tgi_barrier_arrive(empty);
         }
         /* Without this barrier the sums would overwrite what slower warps still read. */
         __syncthreads();
-        gather(row, col, g, c, sums, reinterpret_cast<double *>(at.data));
+        gather(row, col, g, c, sums, reinterpret_cast<double *>(at.data) + team * Rows * pitch);
     }
 };
 
 /* Prepares the barriers and the tensor maps, and waits for the kernel before. */
-template <int Rows, int Cols, int Depth, int Stages, int Threads>
-static __device__ __forceinline__ void
-tgi_setup_dmma_tma(const tgi_dmma_tma_args &args,
-                   const tgi_dmma_tma_memory<Rows, Cols, Depth, Stages> &at)
+template <int Stages, int Threads, class Memory>
+static __device__ __forceinline__ void tgi_setup_dmma_tma(const tgi_dmma_tma_args &args,
+                                                          const Memory &at)
 {
     if (tgi_thread() == 0) {
         for (int i = 0; i < Stages; i++) {
@@ -248,19 +256,26 @@ tgi_setup_dmma_tma(const tgi_dmma_tma_args &args,
     tgi_wait_for_stream();
 }
 
-/* Stores the tile whose sums are in shared memory. */
-template <int Rows, int Cols, int Threads>
+/* Stores the tile whose sums, of each team, are in shared memory. */
+template <int Rows, int Cols, int Teams, int Threads>
 static __device__ __forceinline__ void tgi_store_dmma_tma(const tgi_gemm_args &args,
-                                                          const tgi_block_tile &tile,
-                                                          const double *sums)
+                                                          const tgi_block_tile &tile, double *sums)
 {
     constexpr int pitch = TGI_DMMA_TMA_TILE_PITCH(Cols);
     if (args.split_count != 1 || args.is_plain) {
         tgi_gemm_args plain = args;
         plain.is_plain = 1;
-        tgi_store_tile<double, Rows, Cols, pitch, 1, Threads>(plain, tile, sums);
-    } else
-        tgi_store_terms<Rows, Cols, pitch, Threads>(args, tile, sums);
+        tgi_store_tile<double, Rows, Cols, pitch, Teams, Threads>(plain, tile, sums);
+        return;
+    }
+    for (int i = tgi_thread(); Teams > 1 && i < Rows * pitch; i += Threads)
+#pragma unroll
+        for (int team = 1; team < Teams; team++)
+            sums[i] += sums[i + team * Rows * pitch];
+    /* Without this barrier threads would finish sums that others have yet to add. */
+    if (Teams > 1)
+        __syncthreads();
+    tgi_store_terms<Rows, Cols, pitch, Threads>(args, tile, sums);
 }
 
 /* One kernel serves the four storage orders. The bodies share the store. */
@@ -269,11 +284,12 @@ static __device__ __forceinline__ void tgi_dmma_tma_multiply(const tgi_dmma_tma_
                                                              char *shared)
 {
     const tgi_gemm_args &gemm = args.gemm;
-    const tgi_dmma_tma_memory<Rows, Cols, Depth, Stages> at(shared);
+    constexpr int teams = Threads / 32 * Warp_rows * Warp_cols / (Rows * Cols);
+    const tgi_dmma_tma_memory<Rows, Cols, Depth, Stages, teams> at(shared);
     const tgi_batch_schedule<Rows, Cols> schedule(gemm);
     const int is_producer = tgi_make_uniform(tgi_thread() / 32) == 0;
     tgi_ring<Stages> ring;
-    tgi_setup_dmma_tma<Rows, Cols, Depth, Stages, Threads>(args, at);
+    tgi_setup_dmma_tma<Stages, Threads>(args, at);
     for (int64_t unit = schedule.begin(); unit < schedule.end(); unit = schedule.next(unit)) {
         const tgi_block_tile tile = schedule.tile(unit);
 #define TGI_BODY(a_along_k, b_along_k)                                                             \
@@ -290,8 +306,8 @@ static __device__ __forceinline__ void tgi_dmma_tma_multiply(const tgi_dmma_tma_
 #undef TGI_BODY
         /* Without this barrier elements would be stored before the other warps have put theirs. */
         __syncthreads();
-        tgi_store_dmma_tma<Rows, Cols, Threads>(gemm, tile,
-                                                reinterpret_cast<const double *>(shared));
+        tgi_store_dmma_tma<Rows, Cols, teams, Threads>(gemm, tile,
+                                                       reinterpret_cast<double *>(shared));
         if (schedule.next(unit) < schedule.end()) {
             /* Without this fence and barrier the next batch entry's stages would overwrite sums not
              * yet stored. */
