@@ -26,7 +26,7 @@ typedef struct kept_case {
 } kept_case;
 
 static const kept_case cases[] = {
-    {"64x64x64:fp64:alpha=2", "cuda_dmma", 320, 0},
+    {"64x64x64:fp64:alpha=2", "cuda_dmma_sm80", 320, 0},
     {"64x64x64:fp64:bias=col:beta=1", "cuda_small", 320, 0},
     {"20x30x1:nt:fp16:batch=3", "cuda_small", 320, 0},
     {"20x10x16:nt:fp16:batch=18", "cuda_batch", 320, 0},

@@ -152,7 +152,7 @@ static tg_status try_kernel(tg_context *context, const char *text, const char *k
     return status;
 }
 
-/* A problem of 3 million tiles runs; a problem that the kernel cannot count is refused. */
+/* A problem of 3 million tiles runs; problems that the kernel cannot count or read are refused. */
 static void test_many_tiles(void **state)
 {
     static const char kernel[] = "cuda_wgmma_sm90a_bf16_64x32x64";
@@ -166,6 +166,9 @@ static void test_many_tiles(void **state)
     assert_int_equal(try_kernel(context, "2147483000x64x64:nt:bf16", kernel),
                      TG_STATUS_UNSUPPORTED);
     FAKE_ASSERT_DETAIL("2147483000");
+    assert_int_equal(try_kernel(context, "64x65x64:nn:fp64", "cuda_dmma_tma_sm90a_fp64_32x32x32"),
+                     TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("lines of B do not all start at multiples of 16 bytes", "family dmma");
     tg_destroy_context(context);
 }
 
@@ -313,6 +316,7 @@ static void test_boxes_end_with_their_operand(void **state)
          "128x128,128x128,64x64,"},
         {"4096x128x512:nt:fp8_e4m3:d=fp8_e4m3:dcol", "cuda_wgmma_sm90a_fp8_e4m3_128x128x128",
          "128x128,128x128,64x64,"},
+        {"100x200x64:nt:fp64", "cuda_dmma_tma_sm90a_fp64_64x64x16", "16x64,16x40,16x64,16x8,"},
         {"72x40x512:prec=bf16x6", "cuda_bf16x_sm90a_fp32_128x128x32", "256x9,256x5,32x64,"},
     };
     static float a[4096 * 2048], b[4096 * 2048], d[4096 * 2048];

@@ -65,7 +65,8 @@ static void test_driver_calls(void **state)
     } cases[] = {{"64x64x64:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", 1, 3, 3},
                  {"100x64x64:nn:bf16", "cuda_wgmma_sm90a_bf16_64x64x64", 1, 4, 4},
                  {"256x256x256:nt", "cuda_bf16x_sm90a_fp32_128x128x32", 2, 3, 1},
-                 {"64x64x64:fp64", "cuda_dmma", 1, 0, 0},
+                 {"64x64x64:fp64", "cuda_dmma_sm80", 1, 0, 0},
+                 {"65x64x64:fp64", "cuda_dmma_tma_sm90a_fp64_32x32x32", 1, 3, 3},
                  {"64x64x64:prec=ieee_fp32", "cuda_simt", 1, 0, 0},
                  {"64x64x64:alpha=0", "", 1, 0, 0}};
     fake_reset();
@@ -115,7 +116,7 @@ static void test_each_call_has_its_arguments(void **state)
     static const struct {
         const char *problem, *kernel;
         size_t argument_bytes; /* up to the pointer to D; the argument has more */
-    } cases[] = {{"64x64x64:fp64:alpha=2", "cuda_dmma", 264},
+    } cases[] = {{"64x64x64:fp64:alpha=2", "cuda_dmma_sm80", 264},
                  {"64x64x64:fp64", "cuda_small", 264},
                  {"64x64x64:prec=ieee_fp32", "cuda_simt", 264},
                  {"1x256x256:nt:bf16", "cuda_dot", 264},
