@@ -74,7 +74,7 @@ tgi_fill_c_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memo
     }
 }
 
-/* Fills the stages of a tile's C. Of several producer warps one is the bringer; the others only
+/* Fills the stages of a tile's C. One of several producer warps is the bringer; the others only
  * arrive. */
 template <class Shape>
 static __device__ __forceinline__ void
