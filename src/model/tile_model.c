@@ -208,14 +208,15 @@ static double find_dmma_rate(const tgi_gpu *gpu)
     return arch->fp64_mma ? arch->fp64_mma : ratio * arch->fp64_lanes;
 }
 
-/* Returns the cycles in which a block of family dmma_tma writes a value of k to shared memory and
- * its warps read it, 128 bytes a cycle. */
-static double find_shared_cycles(const tgi_kernel *kernel)
+/* Returns the cycles that a value of k takes a block of family dmma_tma beside its products: until
+ * TMA has brought it, or until it is written to shared memory and read there, 128 bytes a cycle. */
+static double find_feed_cycles(const tgi_figures *f, const tgi_kernel *kernel)
 {
     const double rows = 8.0 * kernel->thread_rows, cols = 4.0 * kernel->thread_cols;
     const double warps = (double)kernel->tile_rows * kernel->tile_cols / (rows * cols);
-    const double elems = kernel->tile_rows + kernel->tile_cols + warps * (rows + cols);
-    return elems * 8.0 / 128.0;
+    const double bytes = 8.0 * (kernel->tile_rows + kernel->tile_cols);
+    const double read_bytes = 8.0 * warps * (rows + cols);
+    return fmax(bytes / f->dmma_tma_fill_bytes_per_cycle, (bytes + read_bytes) / 128.0);
 }
 
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -228,7 +229,7 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     const double teams = sums * kernel->thread_count / elems;
     const double share = f->dmma_shares[is_tma ? 4 : (sums < 64) + (sums < 32) + (sums < 16)];
     const double k_cycles =
-        fmax(elems / find_dmma_rate(gpu), is_tma ? find_shared_cycles(kernel) : 0.0);
+        fmax(elems / find_dmma_rate(gpu), is_tma ? find_feed_cycles(f, kernel) : 0.0);
     const double compute_s = k_cycles * depth / (share * gpu->clock_hz);
     /* One block alone does not hide the wait for its stages. */
     const double wait_s = f->dmma_stage_s[is_tma] + f->dmma_k_s[is_tma] * depth / teams;
