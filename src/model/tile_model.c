@@ -208,14 +208,13 @@ static double find_dmma_rate(const tgi_gpu *gpu)
     return arch->fp64_mma ? arch->fp64_mma : ratio * arch->fp64_lanes;
 }
 
-/* Returns the cycles that a value of k takes a block of family dmma_tma beside its products: until
- * TMA has brought it, or until it is written to shared memory and read there, 128 bytes a cycle. */
-static double find_feed_cycles(const tgi_figures *f, const tgi_kernel *kernel)
+/* Returns the cycles in which TMA brings a value of k to a block of dmma_tma, or in which it is
+ * written to shared memory and read by warps of 8 thread_rows x 4 thread_cols sums. */
+static double find_feed(const tgi_figures *f, const tgi_kernel *kernel)
 {
-    const double rows = 8.0 * kernel->thread_rows, cols = 4.0 * kernel->thread_cols;
-    const double warps = (double)kernel->tile_rows * kernel->tile_cols / (rows * cols);
     const double bytes = 8.0 * (kernel->tile_rows + kernel->tile_cols);
-    const double read_bytes = 8.0 * warps * (rows + cols);
+    const double read_bytes = (double)kernel->tile_rows * kernel->tile_cols *
+                              (1.0 / kernel->thread_rows + 2.0 / kernel->thread_cols);
     return fmax(bytes / f->dmma_tma_fill_bytes_per_cycle, (bytes + read_bytes) / 128.0);
 }
 
@@ -228,9 +227,8 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     const double elems = (double)kernel->tile_rows * kernel->tile_cols;
     const double teams = sums * kernel->thread_count / elems;
     const double share = f->dmma_shares[is_tma ? 4 : (sums < 64) + (sums < 32) + (sums < 16)];
-    const double k_cycles =
-        fmax(elems / find_dmma_rate(gpu), is_tma ? find_feed_cycles(f, kernel) : 0.0);
-    const double compute_s = k_cycles * depth / (share * gpu->clock_hz);
+    const double cycles = fmax(elems / find_dmma_rate(gpu), is_tma ? find_feed(f, kernel) : 0.0);
+    const double compute_s = cycles * depth / (share * gpu->clock_hz);
     /* One block alone does not hide the wait for its stages. */
     const double wait_s = f->dmma_stage_s[is_tma] + f->dmma_k_s[is_tma] * depth / teams;
     double latency_s = wait_s + compute_s * share;
@@ -331,8 +329,10 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
     const double rounds = ceil(work->block_k / kernel->tile_depth);
     const double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
                            find_block_seconds(gpu, work, 1.0, store_s, store_s);
-    const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    return find_base_seconds(gpu, p, work) + f->mma_s + fmax(seconds, memory_s);
+    const double rate = fmin(f->tiles_share * gpu->memory_bytes_per_s,
+                             f->mma_stream_bytes_per_cycle * gpu->sm_count * gpu->clock_hz);
+    return find_base_seconds(gpu, p, work) + f->mma_s +
+           fmax(seconds, tgi_model_tile_bytes(p) / rate);
 }
 
 /* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again
