@@ -48,7 +48,7 @@ typedef struct fake_driver {
     int pointer_count;            /* addresses that cuPointerGetAttribute told of */
     char kernel[128];             /* names the kernel of the last launch */
     char kernels[512];            /* names all since it was emptied, a comma behind each */
-    unsigned char argument[1280]; /* the first bytes of the last launch's first argument */
+    unsigned char argument[1536]; /* the first bytes of the last launch's first argument */
     /* Hash of the function, the grid, the stream and those bytes of all launches since it was 0. */
     uint64_t launch_hash;
     char boxes[128]; /* tells all maps since it was emptied: "64x8," elements of as many lines */

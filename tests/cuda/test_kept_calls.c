@@ -32,7 +32,9 @@ static const kept_case cases[] = {
     {"20x10x16:nt:fp16:batch=18", "cuda_batch", 320, 0},
     {"64x64x64:prec=ieee_fp32", "cuda_simt", 320, 0},
     {"1x256x256:nt:bf16", "cuda_dot", 320, 0},
-    {"64x64x64:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", 1280, 0},
+    {"64x64x64:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", 1536, 0},
+    {"64x64x64:nt:bf16:d=bf16:beta=1", "cuda_wgmma_sm90a_bf16_64x64x64", 1536, 0},
+    {"65x64x64:fp64:beta=1", "cuda_dmma_tma_sm90a_fp64_32x32x32", 960, 0},
     {"64x64x65:nt:bf16", "cuda_wgmma", 208, 0},
     {"80x48x5136:nt:bf16", "cuda_mma", 208, 0},
     {"64x100x1030:nt:bf16", "cuda_mma", 208, 0},
@@ -71,8 +73,8 @@ static tg_plan *make_plan(tg_context *context, const kept_case *c)
     return plan;
 }
 
-/* Returns operands that differ from those of the other sets in one operand. The context has the
- * workspace where it is limited. */
+/* Returns operands that differ from those of the other sets in one operand, or in D and those
+ * of the epilogue. The context has the workspace where it is limited. */
 static tg_buffers make_set(const kept_case *c, int set)
 {
     const int is_limited = c->limit_bytes > 0;

@@ -1,0 +1,161 @@
+/*
+ * test_tma_calls tests which operands TMA brings. The fake driver tells the boxes of all tensor
+ * maps. A C of 16 bits whose lines a map cannot describe has none, and neither has a C that begins
+ * between units of 16 bytes. FP64 operands that begin there are left to family dmma.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fake_control.h"
+#include "kernels/wgmma/wgmma_args.h"
+#include "tilegemm.h"
+
+enum { OFFSET_BYTES = 264 }; /* not a multiple of 16 */
+
+static _Alignas(256) char memory[4][4 << 20]; /* A, B, C and D */
+
+static tg_plan *make_plan(tg_context *context, const char *text, const char *kernel)
+{
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
+    tg_problem problem;
+    tg_plan *plan = NULL;
+    if (tg_parse_problem(text, &problem, sizeof problem) != TG_STATUS_OK ||
+        tg_create_plan(context, &problem, &options, &plan) != TG_STATUS_OK)
+        fail_msg("%s: %s", text, tg_get_error_detail());
+    return plan;
+}
+
+/* Runs the plan, and returns the boxes of the maps that were encoded. */
+static const char *run(const tg_plan *plan, size_t c_offset_bytes)
+{
+    fake_driver *fake = fake_reach();
+    const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                .a = memory[0],
+                                .b = memory[1],
+                                .c = memory[2] + c_offset_bytes,
+                                .d = memory[3]};
+    fake->boxes[0] = '\0';
+    if (tg_execute_plan(plan, &buffers) != TG_STATUS_OK)
+        fail_msg("%s", tg_get_error_detail());
+    return fake->boxes;
+}
+
+static void test_boxes_of_c(void **state)
+{
+    (void)state;
+#define KERNEL "cuda_wgmma_sm90a_bf16_128x128x64"
+    static const struct {
+        const char *problem, *kernel, *boxes; /* boxes of A, of B, of C and of D, edges too */
+    } cases[] = {
+        {"256x256x64:nt:bf16:d=bf16", KERNEL, "64x128,64x128,64x64,"},
+        {"256x256x64:nt:bf16:d=bf16:beta=1", KERNEL, "64x128,64x128,64x64,64x64,"},
+        {"256x256x64:nt:bf16:d=bf16:beta=1:ldc=260", KERNEL, "64x128,64x128,64x64,"},
+        {"256x256x64:nt:bf16:d=bf16:beta=1:rsc=1:csc=256", KERNEL, "64x128,64x128,64x64,64x64,"},
+        {"256x256x64:nt:bf16:d=bf16:beta=1:rsc=2:csc=512", KERNEL, "64x128,64x128,64x64,"},
+        {"256x256x64:nt:bf16:d=bf16:beta=1:rsc=0:csc=1", KERNEL, "64x128,64x128,64x64,"},
+        {"256x256x64:nt:bf16:d=bf16:beta=1:rsc=-256:csc=1", KERNEL, "64x128,64x128,64x64,"},
+        {"256x256x64:nt:bf16:d=bf16:beta=1:batch=2", KERNEL, "64x128,64x128,64x64,64x64,"},
+        {"256x256x64:nt:bf16:d=bf16:beta=1:batch=2:bsc=0", KERNEL, "64x128,64x128,64x64,"},
+        {"256x256x64:nt:bf16:beta=1:d=fp32", KERNEL, "64x128,64x128,32x64,"},
+        {"16x256x64:nt:bf16:d=bf16:beta=1", "cuda_wgmma_sm90a_bf16_64x64x64",
+         "64x16,64x64,64x16,64x64,"},
+        {"256x256x128:nt:fp8_e4m3:d=fp16:beta=1", "cuda_wgmma_sm90a_fp8_e4m3_128x128x128",
+         "128x128,128x128,64x64,64x64,"},
+    };
+    fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tg_plan *plan = make_plan(context, cases[i].problem, cases[i].kernel);
+        const char *boxes = run(plan, 0);
+        if (strcmp(boxes, cases[i].boxes) != 0)
+            fail_msg("%s: boxes %s, not %s", cases[i].problem, boxes, cases[i].boxes);
+        tg_destroy_plan(plan);
+    }
+    tg_destroy_context(context);
+}
+
+/* Returns where the last kernel takes C from by TMA, or NULL if threads read it. */
+static const char *find_staged_c(void)
+{
+    const fake_driver *fake = fake_reach();
+    tgi_wgmma_args args;
+    const char *c;
+    memcpy(&args, fake->argument, sizeof args);
+    memcpy(&c, &args.c_map, sizeof c); /* the fake driver's map has the address */
+    return args.c.is_on ? c : NULL;
+}
+
+/* A plan whose first C begins between units of 16 bytes encodes the map for a later one. Each call
+ * takes its own C. */
+static void test_map_of_a_later_c(void **state)
+{
+    (void)state;
+    _Static_assert(sizeof(tgi_wgmma_args) <= sizeof((fake_driver){0}.argument),
+                   "the fake driver records all of the argument");
+    fake_reset()->argument_bytes = sizeof(tgi_wgmma_args);
+    tg_context *context = fake_open_context("cuda");
+    tg_plan *plan = make_plan(context, "256x256x64:nt:bf16:d=bf16:beta=1", KERNEL);
+    assert_string_equal(run(plan, OFFSET_BYTES), "64x128,64x128,64x64,");
+    assert_null(find_staged_c());
+    assert_string_equal(run(plan, 0), "64x64,");
+    assert_ptr_equal(find_staged_c(), memory[2]);
+    assert_string_equal(run(plan, OFFSET_BYTES), "");
+    assert_null(find_staged_c());
+    tg_destroy_plan(plan);
+    plan = make_plan(context, "256x256x64:nt:bf16:d=bf16:beta=1", KERNEL);
+    assert_string_equal(run(plan, 0), "64x128,64x128,64x64,64x64,");
+    assert_ptr_equal(find_staged_c(), memory[2]);
+    assert_string_equal(run(plan, 256), "");
+    assert_ptr_equal(find_staged_c(), memory[2] + 256);
+    assert_string_equal(run(plan, OFFSET_BYTES), "");
+    assert_null(find_staged_c());
+    fake_reach()->argument_bytes = 0;
+    tg_destroy_plan(plan);
+    tg_destroy_context(context);
+}
+
+/* A plan of dmma_tma leaves operands that begin between units of 16 bytes to another kernel, and
+ * refuses them if the caller named its own. */
+static void test_offset_operands_of_fp64(void **state)
+{
+    (void)state;
+    static const char problem[] = "384x96x144:tn:fp64", family[] = "cuda_dmma_tma_";
+    fake_driver *fake = fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    for (int is_named = 0; is_named < 2; is_named++) {
+        tg_plan *plan = make_plan(context, problem, is_named ? "cuda_dmma_tma" : NULL);
+        for (int turn = 0; turn < 6; turn++) {
+            const int is_offset = turn % 3;
+            const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                        .a = memory[0] + (is_offset == 1 ? 8 : 0),
+                                        .b = memory[1] + (is_offset == 2 ? 8 : 0),
+                                        .d = memory[3] + 8};
+            fake->kernel[0] = '\0';
+            const tg_status status = tg_execute_plan(plan, &buffers);
+            if (is_offset && is_named) {
+                assert_int_equal(status, TG_STATUS_UNSUPPORTED);
+                FAKE_ASSERT_DETAIL("multiples of 16 bytes", "family dmma");
+                continue;
+            }
+            assert_int_equal(status, TG_STATUS_OK);
+            assert_int_equal(strncmp(fake->kernel, family, strlen(family)) != 0, is_offset != 0);
+        }
+        tg_destroy_plan(plan);
+    }
+    tg_destroy_context(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_boxes_of_c),
+                                       cmocka_unit_test(test_map_of_a_later_c),
+                                       cmocka_unit_test(test_offset_operands_of_fp64)};
+    return cmocka_run_group_tests(tests, fake_open, NULL);
+}
