@@ -15,18 +15,22 @@
 
 #include "tilegemm_lab.h"
 
+enum { CANDIDATES_MAX = 512 };
+
 /* Returns the choice for a problem on an H100. */
 static tg_candidate find_choice(const char *text)
 {
     tg_chip chip;
-    tg_candidate candidates[256], choice = {0};
+    static tg_candidate candidates[CANDIDATES_MAX];
+    tg_candidate choice = {0};
     tg_problem problem;
     int count = 0;
     assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
     if (tg_parse_problem(text, &problem, sizeof problem) != TG_STATUS_OK)
         fail_msg("%s: %s", text, tg_get_error_detail());
-    assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, 256, &count),
+    assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, CANDIDATES_MAX, &count),
                      TG_STATUS_OK);
+    assert_true(count <= CANDIDATES_MAX);
     for (int i = 0; i < count; i++)
         if (candidates[i].is_chosen)
             choice = candidates[i];
@@ -96,7 +100,7 @@ static void test_batch_invariant_splits(void **state)
         int64_t first_count = 0;
         for (size_t j = 0; j < 2 * sizeof row_counts / sizeof row_counts[0]; j++) {
             tg_chip chip;
-            tg_candidate candidates[256];
+            static tg_candidate candidates[CANDIDATES_MAX];
             tg_problem problem;
             char text[128];
             int count = 0, legal_count = 0;
@@ -106,8 +110,10 @@ static void test_batch_invariant_splits(void **state)
             assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
             if (tg_parse_problem(text, &problem, sizeof problem) != TG_STATUS_OK)
                 fail_msg("%s: %s", text, tg_get_error_detail());
-            assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, 256, &count),
-                             TG_STATUS_OK);
+            assert_int_equal(
+                tg_list_chip_candidates(&chip, &problem, candidates, CANDIDATES_MAX, &count),
+                TG_STATUS_OK);
+            assert_true(count <= CANDIDATES_MAX);
             for (int row = 0; row < count; row++) {
                 const tg_candidate *candidate = &candidates[row];
                 if (!candidate->is_legal)

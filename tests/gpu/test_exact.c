@@ -32,7 +32,7 @@
 #define NAN_BYTE 0xff                      /* repeated, it is a NaN in all types */
 #define WORKSPACE_BYTES ((int64_t)1 << 30) /* has room for slices */
 #define D_BYTES_MAX ((size_t)SIDE_MAX * SIDE_MAX * sizeof(double))
-#define CANDIDATE_CAPACITY 256
+#define CANDIDATE_CAPACITY 512
 #define CALL_S_MAX 0.005 /* predicted time; slower kernels are left out */
 #define SHORT_ROWS 1504
 
@@ -303,6 +303,7 @@ static void test_rounds(void **state)
             continue;
         assert_int_equal(
             tg_list_candidates(memory.context, &p, candidates, CANDIDATE_CAPACITY, &count), 0);
+        assert_true(count <= CANDIDATE_CAPACITY);
         for (int j = 0; j < count; j++) {
             if (!candidates[j].is_legal || candidates[j].predicted_s > CALL_S_MAX ||
                 (left_out && strstr(candidates[j].kernel, left_out)))

@@ -27,7 +27,7 @@ enum {
     wide_cols = 65536,
     narrow_elems = wide_cols * 64,
     sample_count = 40,
-    candidate_capacity = 256
+    candidate_capacity = 512
 };
 #define CALL_S_MAX 0.3 /* predicted time; slower kernels are left out */
 
