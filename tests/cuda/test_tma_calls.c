@@ -152,10 +152,48 @@ static void test_offset_operands_of_fp64(void **state)
     tg_destroy_context(context);
 }
 
+/* Family dmma_tma takes the layouts and sizes that tensor maps describe. */
+static void test_layouts_of_fp64(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem;
+        tg_status status;
+        const char *detail;
+    } cases[] = {{"64x64x64:fp64:batch=3:bsa=0", TG_STATUS_OK, NULL},
+                 {"64x64x64:fp64:batch=3:bsb=4097", TG_STATUS_UNSUPPORTED, "lines of B"},
+                 {"64x64x64:fp64:batch=3:bsa=-4096", TG_STATUS_UNSUPPORTED, "lines of A"},
+                 {"64x64x64:fp64:lda=65", TG_STATUS_UNSUPPORTED, "lines of A"},
+                 {"64x64x64:fp64:ldb=66", TG_STATUS_OK, NULL},
+                 {"64x64x64:fp64:rsb=-64:csb=1", TG_STATUS_UNSUPPORTED, "lines of B"},
+                 {"64x64x64:fp64:rsa=128:csa=2", TG_STATUS_UNSUPPORTED, "lines of A"},
+                 {"1x63x63:fp64:ldb=64", TG_STATUS_OK, NULL},
+                 {"2147482000x16x16:nt:fp64", TG_STATUS_OK, NULL},
+                 {"2147483000x16x16:nt:fp64", TG_STATUS_UNSUPPORTED, "TMA counts to 2147482624"},
+                 {"16x16x2147483000:nt:fp64", TG_STATUS_UNSUPPORTED, "TMA counts to 2147482624"},
+                 {"10000000x1000000x16:nt:fp64", TG_STATUS_UNSUPPORTED, "tiles is 9765625000"}};
+    static const tg_plan_options options = {.struct_bytes = sizeof options,
+                                            .kernel = "cuda_dmma_tma_sm90a_fp64_32x32x32"};
+    fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tg_problem problem;
+        tg_plan *plan = NULL;
+        assert_int_equal(tg_parse_problem(cases[i].problem, &problem, sizeof problem), 0);
+        const tg_status status = tg_create_plan(context, &problem, &options, &plan);
+        if (status != cases[i].status)
+            fail_msg("%s: status %d, %s", cases[i].problem, status, tg_get_error_detail());
+        if (cases[i].detail)
+            FAKE_ASSERT_DETAIL(cases[i].detail);
+        tg_destroy_plan(plan);
+    }
+    tg_destroy_context(context);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_boxes_of_c),
-                                       cmocka_unit_test(test_map_of_a_later_c),
-                                       cmocka_unit_test(test_offset_operands_of_fp64)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_boxes_of_c), cmocka_unit_test(test_map_of_a_later_c),
+        cmocka_unit_test(test_offset_operands_of_fp64), cmocka_unit_test(test_layouts_of_fp64)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }
