@@ -26,8 +26,8 @@ typedef struct c_case {
     int is_c_across;
 } c_case;
 
-/* Sizes with edges of tiles and of boxes, few rows, few columns, batches, and more tiles than
- * blocks, of few steps of k and of none to spare. */
+/* The cases have edges of tiles and of boxes, few rows, few columns, batches, and more tiles than
+ * blocks, with one step of k or several. */
 static const c_case cases[] = {
     {200, 328, 72, 1, 0, 0},  {13, 1000, 130, 1, 8, 0},   {1000, 24, 64, 1, 0, 0},
     {328, 520, 96, 3, 16, 0}, {2504, 2600, 40, 1, 0, 0},  {1500, 3000, 520, 1, 0, 0},

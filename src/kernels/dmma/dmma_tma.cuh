@@ -22,9 +22,9 @@
 #include "kernels/ptx/warp_mma_fp64.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 
-/* A lane's reads of an operand: 16 entries, rows of A or columns of B, by 8 of k, of which lane
- * 4 g + c reads k = 2 c and 2 c + 1. Entries have an order of their own, in which the lanes that
- * read at once read different banks. */
+/* tgi_dmma_lines finds what a lane reads of an operand: 16 entries, rows of A or columns of B, by 8
+ * values of k, of which lane 4 g + c reads numbers 2 c and 2 c + 1. Entries have an order of their
+ * own, in which lanes that read at once read different banks. */
 template <int Along_k> struct tgi_dmma_lines {
     int offset[2]; /* bytes to the lane's unit, along k for either 8 of k, across for either k */
 
@@ -34,7 +34,7 @@ template <int Along_k> struct tgi_dmma_lines {
         return Along_k ? (g & 1) * 4 + g / 2 + 8 * h : 2 * g + h;
     }
 
-    /* `first` is the first entry. Reads begin at half `half` of 16 of k. */
+    /* `first` is the first entry. The first read takes half `half` of 16 values of k. */
     __device__ __forceinline__ tgi_dmma_lines(int first, int half, int g, int c)
     {
 #pragma unroll
@@ -44,7 +44,8 @@ template <int Along_k> struct tgi_dmma_lines {
                                  : tgi_find_unit(0, 8 * half + 2 * c + i, g));
     }
 
-    /* Reads value[h][k] of 16 entries, number `block`, at the half k_half behind the first. */
+    /* Reads value[h][k] of 16 entries, `block` times 16 behind the first one. k_half is 0 for the
+     * half of k that is read first, 1 for the other one. */
     __device__ __forceinline__ void read(const char *lines, int block, int k_half,
                                          double (&value)[2][2]) const
     {
@@ -138,7 +139,7 @@ struct tgi_dmma_tma {
         }
     };
 
-    /* A lane's values of 8 of k. */
+    /* A fragment has a lane's elements of 8 values of k. */
     struct fragment {
         double wide[wide_count][2][2], narrow[narrow_count][2][2];
 
