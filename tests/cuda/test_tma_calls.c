@@ -126,7 +126,7 @@ static void test_map_of_a_later_c(void **state)
 static void test_offset_operands_of_fp64(void **state)
 {
     (void)state;
-    static const char problem[] = "384x96x144:tn:fp64", family[] = "cuda_dmma_tma_";
+    static const char problem[] = "2400x64x144:tn:fp64", family[] = "cuda_dmma_tma_";
     fake_driver *fake = fake_reset();
     tg_context *context = fake_open_context("cuda");
     for (int is_named = 0; is_named < 2; is_named++) {
