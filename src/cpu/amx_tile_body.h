@@ -99,19 +99,19 @@ static TARGET void TILE(choose_registers)(const tgi_tile *t, const uint32_t *a, 
         TILE(sum_products)(t, a, b, sums, sums_stride, 0, 0);
 }
 
-/* Computes all tiles of a call, one below the other. */
-static TARGET void TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b,
-                                     const void *c_start, void *d_start, const void *bias_start,
-                                     double alpha, double beta)
+/* Computes all tiles of a call. */
+static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start,
+                                   const void *c_start, void *d_start, const void *bias_start,
+                                   double alpha, double beta)
 {
-    const uint32_t *a = a_start;
+    const uint32_t *a = a_start, *b = b_start;
     const float *c = c_start, *bias = bias_start;
     float *d = d_start;
     for (int64_t left = t->tile_count;;) {
         if (t->is_d_far) {
             for (int i = 0; i < t->rows; i++)
                 for (int j = 0; j < t->cols; j += SIDE)
-                    __builtin_prefetch(d + i * t->d_row + j);
+                    __builtin_prefetch(d + t->d_ahead + i * t->d_row + j);
             if (beta != 0.0 && c != d)
                 TILE(prefetch_c)(t, c, t->rows);
         }
@@ -124,11 +124,11 @@ static TARGET void TILE(tile_column)(const tgi_tile *t, const void *a_start, con
         }
         if (--left == 0)
             return;
-        if (t->bias == TG_BIAS_ROW)
-            bias += t->rows;
-        a += t->a_tile_stride;
-        d += t->rows * t->d_row;
-        c += t->rows * t->c_row;
+        a += t->a_step;
+        b += t->b_step;
+        c += t->c_step;
+        d += t->d_step;
+        bias += t->bias_step;
     }
 }
 
@@ -160,7 +160,7 @@ static TARGET double TILE(fma_loop)(int64_t iterations)
 /* One function serves tiles of all rows; A is always packed along k. */
 #define FUNCTIONS                                                                                  \
     {                                                                                              \
-        TILE(tile_column), NULL                                                                    \
+        TILE(tile_line), NULL                                                                    \
     }
 #define FUNCTIONS_8                                                                                \
     FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS

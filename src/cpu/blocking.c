@@ -10,6 +10,9 @@
  * sums. */
 #define THREAD_BYTES ((int64_t)320 << 10)
 
+/* An A along m is read in place up to so many values of k, whose pages the TLB holds. */
+#define STRIDED_K_MAX 16
+
 /* L2 has room for so many strips of B: A or the next strip fits beside one. */
 #define STRIPS_OF_L2 4
 
@@ -40,7 +43,7 @@ static int must_pack_a(const tgi_machine *machine, const tgi_problem *p, const t
     if (reuse_count <= 2)
         return 0;
     if (p->a.col != 1)
-        return 1;
+        return p->k > STRIDED_K_MAX;
     /* A stride near a multiple of 4 KiB maps all rows of a tile to one set, which has 8 ways. */
     int64_t off_page = (p->a.row < 0 ? -p->a.row : p->a.row) * bytes % 4096;
     return machine->l1_bytes <= 32 << 10 && (off_page < 64 || off_page > 4096 - 64);
@@ -130,13 +133,13 @@ static int must_follow_rows(const tgi_machine *machine, const tgi_problem *p,
  * that is packed once for all strips of a chunk. Few rows do not pay for a block of B that goes to
  * the last-level cache and back. A B along k is packed micropanel by micropanel, so that a larger
  * block gains nothing. Tiles that follow rows have B in L2 anyway; strips spare them packing A
- * again. */
+ * again, and the next one is prefetched. */
 static int must_pack_in_strips(const tgi_problem *p, const tgi_packed_decision *decision,
                                int64_t a_bytes, int64_t b_bytes, int64_t strip_bytes)
 {
     const int is_b_along_k = p->b.row == 1 && p->b.col != 1;
     if (decision->is_along_rows)
-        return decision->is_a_packed && b_bytes > strip_bytes;
+        return b_bytes > strip_bytes;
     return is_b_along_k || a_bytes <= (STRIPS_OF_L2 - 1) * strip_bytes;
 }
 
@@ -154,7 +157,7 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
     const int64_t row_bytes = tgi_round_up(k_bytes, TGI_ALIGN_BYTES);
     const int64_t most_rows = thread_bytes / 4 / row_bytes;
     int needs_running = p->k > decision->kc && !tgi_cpu_is_d_plain(p);
-    const int64_t strip_bytes = l2_bytes / (decision->is_along_rows ? 2 : STRIPS_OF_L2);
+    const int64_t strip_bytes = l2_bytes / STRIPS_OF_L2;
     int64_t rows = tgi_divide_up(p->m, decision->row_portions);
     int64_t cols = tgi_divide_up(tgi_divide_up(p->n, micropanel_cols), decision->col_portions) *
                    micropanel_cols;

@@ -185,14 +185,31 @@ typedef struct direct_prepared {
     direct_micropanels group[3]; /* whole micropanels, the rest of the wide ones, a narrow one */
 } direct_prepared;
 
+/* Returns the elements from a tile's D to what it prefetches: a later tile of a long micropanel, or
+ * the next micropanel. Narrow tiles prefetch the former alone, and tiles of a batch their own D. */
+static int64_t find_d_ahead(const tgi_problem *p, const tgi_tile_set *tiles, int64_t rows,
+                            int64_t tile_count, int64_t cols)
+{
+    const int64_t tiles_ahead = tgi_divide_up(TGI_AHEAD_BYTES, rows * cols * tiles->elem_bytes);
+    if (p->batch_count > 1)
+        return 0;
+    if (tile_count > 2 * tiles_ahead)
+        return tiles_ahead * rows * p->d.row;
+    return p->n > tiles->cols && !tgi_cpu_is_narrow(tiles) ? cols : 0;
+}
+
 /* Prepares `tile_count` tiles of `rows` rows. A call computes all of them, or one narrow tile. */
 static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t rows,
-                       int64_t tile_count, int64_t b_row, direct_micropanels *micropanels)
+                       int64_t tile_count, int64_t b_row, int is_first, direct_micropanels *micropanels)
 {
     const tgi_epilogue *e = &p->epilogue;
     const tgi_a_order order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
     const int64_t bytes = tiles->elem_bytes;
-    const int64_t call_tiles = tiles->cols == tiles->vector_elems ? 1 : tile_count;
+    const int is_narrow = tgi_cpu_is_narrow(tiles);
+    const int64_t call_tiles = is_narrow ? 1 : tile_count;
+    const int64_t cols = micropanels->micropanel_bytes / bytes;
+    const int64_t d_ahead =
+        is_narrow && !is_first ? 0 : find_d_ahead(p, tiles, rows, tile_count, cols);
     if (tile_count == 0)
         return;
     direct_height *height = &micropanels->height[micropanels->height_count++];
@@ -200,19 +217,24 @@ static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
         .function = tiles->functions[rows - 1][order],
         .tile = {.k = p->k,
                  .tile_count = call_tiles,
-                 .a_tile_stride = rows * p->a.row,
+                 .a_step = rows * p->a.row,
+                 .c_step = rows * p->c.row,
+                 .d_step = rows * p->d.row,
+                 .bias_step = e->bias == TG_BIAS_ROW ? rows : 0,
                  .a_stride = order == TGI_A_ALONG_K ? p->a.row : p->a.col,
                  .a_ahead = p->m > rows ? tgi_cpu_find_ahead(tiles, order, rows, rows * p->a.row)
                             : p->batch_count > 1 ? p->a.batch
                                                  : 0,
                  .b_ahead = b_row != p->b.row    ? 0
                             : p->batch_count > 1 ? p->b.batch
-                                                 : micropanels->micropanel_bytes / bytes,
+                                                 : cols,
+                 .d_ahead = d_ahead,
                  .b_row = b_row,
                  .c_row = p->c.row,
                  .d_row = p->d.row,
-                 .cols = (int)(micropanels->micropanel_bytes / bytes),
-                 .is_d_far = p->batch_count * p->m * p->n * bytes >= FAR_BYTES},
+                 .cols = (int)cols,
+                 .is_d_far = is_narrow ? d_ahead != 0
+                                       : p->batch_count * p->m * p->n * bytes >= FAR_BYTES},
         .call_count = tile_count / call_tiles,
         .a_bytes = call_tiles * rows * p->a.row * bytes,
         .c_bytes = call_tiles * rows * p->c.row * bytes,
@@ -233,8 +255,9 @@ static void add_micropanels(const tgi_problem *p, const tgi_tile_set *tiles, int
     micropanels->micropanel_bytes = cols * tiles->elem_bytes;
     micropanels->bias_bytes = p->epilogue.bias == TG_BIAS_COL ? micropanels->micropanel_bytes : 0;
     const int64_t b_row = prepared->copy_b ? cols : p->b.row;
-    add_height(p, tiles, tiling.larger_rows, tiling.larger_count, b_row, micropanels);
-    add_height(p, tiles, tiling.rows, tiling.count - tiling.larger_count, b_row, micropanels);
+    const int is_first = prepared->group_count == 1;
+    add_height(p, tiles, tiling.larger_rows, tiling.larger_count, b_row, is_first, micropanels);
+    add_height(p, tiles, tiling.rows, tiling.count - tiling.larger_count, b_row, is_first, micropanels);
 }
 
 static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void *block)

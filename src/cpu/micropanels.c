@@ -99,6 +99,9 @@ static int is_fused(const tgi_micropanels *s)
            (!reads_c || p->c.col == 1);
 }
 
+/* So many tiles of a micropanel are few. */
+#define FEW_TILES 8
+
 /* The destination of a tile's sums. */
 typedef enum tile_target { TO_SUMS, TO_D, TO_FINISH } tile_target;
 
@@ -110,43 +113,65 @@ typedef struct tile_walk {
     const char *c; /* D if there is no C; it is then never read */
     double alpha, beta;
     const char *bias;  /* the part of the block, or D if there is none; it is then never read */
-    const char *a, *b; /* first elements of the tile */
+    const char *a; /* first element of the tile */
     int64_t a_row;     /* elements from one row of A to the next */
     tgi_tile tile;
 } tile_walk;
 
-/* Runs `count` tiles of `rows` rows. The first one lies at (i, j) of the block. */
-static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, int64_t j)
+/* Makes tiles of `rows` rows the next ones. */
+static void set_rows(tile_walk *walk, int64_t rows)
 {
     const tgi_micropanels *s = walk->micropanels;
-    const tgi_tile_set *tiles = s->tiles;
-    const int64_t bytes = tiles->accum_bytes;
-    tgi_tile_fn *function = tiles->functions[rows - 1][s->a.order];
+    const int64_t a_elems = rows * walk->a_row, cols = s->b.cols;
+    const int is_along_rows = s->decision->is_along_rows;
     tgi_tile *tile = &walk->tile;
-    tile->a_tile_stride = rows * walk->a_row;
+    if (s->a.is_in_micropanels)
+        tile->a_stride = rows;
     tile->a_ahead = s->a.is_in_micropanels || s->tiling.count == 1
                         ? 0
-                        : tgi_cpu_find_ahead(tiles, s->a.order, rows, tile->a_tile_stride);
+                        : tgi_cpu_find_ahead(s->tiles, s->a.order, rows, a_elems);
     tile->rows = (int)rows;
+    tile->a_step = is_along_rows ? 0 : a_elems;
+    tile->b_step = is_along_rows ? s->b.micropanel_elems : 0;
+    tile->c_step = is_along_rows ? cols : rows * tile->c_row;
+    tile->d_step = is_along_rows ? cols : rows * tile->d_row;
+    tile->bias_step = tile->bias != (is_along_rows ? TG_BIAS_COL : TG_BIAS_ROW) ? 0
+                      : is_along_rows                                          ? cols
+                                                                               : rows;
+}
+
+/* Runs `count` tiles along the rows or down the columns. The first one lies at (i, j) of the block
+ * and reads `b`. */
+static void run_tiles(tile_walk *walk, const char *b, int64_t i, int64_t j, int64_t count)
+{
+    const tgi_micropanels *s = walk->micropanels;
+    const int64_t bytes = s->tiles->accum_bytes, elem_bytes = s->tiles->elem_bytes;
+    const int is_along_rows = s->decision->is_along_rows;
+    tgi_tile *tile = &walk->tile;
+    tgi_tile_fn *function = s->tiles->functions[tile->rows - 1][s->a.order];
     const char *a = walk->a;
-    const int64_t call_tiles = walk->target == TO_FINISH || tgi_cpu_is_narrow(tiles) ? 1 : count;
+    const int64_t call_tiles = walk->target == TO_FINISH || tgi_cpu_is_narrow(s->tiles) ? 1 : count;
     tile->tile_count = call_tiles;
-    for (; count > 0; count -= call_tiles, i += call_tiles * rows) {
+    for (; count > 0; count -= call_tiles) {
         if (walk->target == TO_FINISH) {
-            run_tile_and_finish(s, function, tile, a, walk->b, i, j, rows);
+            run_tile_and_finish(s, function, tile, a, b, i, j, tile->rows);
         } else {
             const int64_t bias_elems = tile->bias == TG_BIAS_ROW   ? i
                                        : tile->bias == TG_BIAS_COL ? j
                                                                    : 0;
-            function(tile, a, walk->b, walk->c + (i * tile->c_row + j) * bytes,
+            function(tile, a, b, walk->c + (i * tile->c_row + j) * bytes,
                      walk->d + (i * tile->d_row + j) * bytes, walk->bias + bias_elems * bytes,
                      walk->alpha, walk->beta);
         }
-        a += call_tiles * tile->a_tile_stride * tiles->elem_bytes;
+        a += call_tiles * tile->a_step * elem_bytes;
+        b += call_tiles * tile->b_step * elem_bytes;
+        i += is_along_rows ? 0 : call_tiles * tile->rows;
+        j += is_along_rows ? call_tiles * s->b.cols : 0;
     }
 }
 
-/* Sets every field that run_tiles reads for the target, and no other field. Clearing the whole
+/* Sets every field that run_tiles reads for the target, but for those of set_rows and of the tiles'
+ * columns, and no other field. Clearing the whole
  * struct would take as long as a small product. */
 static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
 {
@@ -193,36 +218,69 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
                          s->is_last ? p->epilogue.activation : TG_ACTIVATION_NONE);
 }
 
+/* Runs the tiles of a micropanel down the columns. If there are few, they prefetch D of the next
+ * micropanel. */
+static void run_down(tile_walk *walk, const char *b, int64_t j)
+{
+    const tgi_micropanels *s = walk->micropanels;
+    const tgi_row_tiling *tiling = &s->tiling;
+    const int64_t larger_rows = tiling->larger_count * tiling->larger_rows;
+    walk->tile.cols = (int)(s->cols - j < s->b.cols ? s->cols - j : s->b.cols);
+    walk->tile.d_ahead = tiling->count <= FEW_TILES && j + s->b.cols < s->cols ? s->b.cols : 0;
+    walk->a = s->a.data;
+    if (tiling->larger_count > 0) {
+        set_rows(walk, tiling->larger_rows);
+        run_tiles(walk, b, 0, j, tiling->larger_count);
+        walk->a += larger_rows * walk->a_row * s->tiles->elem_bytes;
+    }
+    if (tiling->count > tiling->larger_count) {
+        set_rows(walk, tiling->rows);
+        run_tiles(walk, b, larger_rows, j, tiling->count - tiling->larger_count);
+    }
+}
+
+/* Runs all tiles along the rows. They prefetch D some tiles ahead. The last ones of a row tile
+ * continue with a lower row tile, and those of the last row tiles have nothing left. */
+static void run_along(tile_walk *walk)
+{
+    const tgi_micropanels *s = walk->micropanels;
+    const int64_t bytes = s->tiles->accum_bytes, elem_bytes = s->tiles->elem_bytes;
+    const int64_t cols = s->b.cols, micropanel_bytes = s->b.micropanel_elems * elem_bytes;
+    const int64_t whole = s->cols / cols, count = tgi_divide_up(s->cols, cols);
+    const int64_t ahead = tgi_divide_up(TGI_AHEAD_BYTES, s->tiles->rows * cols * bytes);
+    const int64_t first = count > ahead ? count - ahead : 0, down = tgi_divide_up(ahead, count);
+    const char *b = s->b.data;
+    tgi_tile *tile = &walk->tile;
+    walk->a = s->a.data;
+    for (int64_t index = 0, i = 0; index < s->tiling.count; index++, i += tile->rows) {
+        const int is_last = index + down >= s->tiling.count;
+        if (index == 0 || index == s->tiling.larger_count)
+            set_rows(walk, index < s->tiling.larger_count ? s->tiling.larger_rows : s->tiling.rows);
+        tile->cols = (int)cols;
+        tile->d_ahead = ahead * cols;
+        run_tiles(walk, b, i, 0, first);
+        tile->d_ahead = is_last ? 0 : down * tile->rows * tile->d_row - first * cols;
+        run_tiles(walk, b + first * micropanel_bytes, i, first * cols, whole - first);
+        tile->cols = (int)(s->cols - whole * cols);
+        run_tiles(walk, b + whole * micropanel_bytes, i, whole * cols, count - whole);
+        walk->a += tile->rows * walk->a_row * elem_bytes;
+    }
+}
+
 /* Walks the tiles down the columns or along the rows. Down the columns a micropanel of B stays in
  * cache while row tiles of A pass. Along the rows the tile of A stays, and D is written in long
  * runs. */
 void tgi_cpu_run_micropanels(const tgi_micropanels *s)
 {
-    const int64_t elem_bytes = s->tiles->elem_bytes, micropanel_cols = s->b.cols;
-    const int64_t micropanel_bytes = s->b.micropanel_elems * elem_bytes;
-    const int is_along_rows = s->decision->is_along_rows;
-    const int64_t group_cols = is_along_rows ? s->cols : micropanel_cols;
-    const tgi_row_tiling tiling = s->tiling;
     tile_walk walk;
     start_walk(s, &walk);
+    if (s->decision->is_along_rows) {
+        run_along(&walk);
+        return;
+    }
     const char *b = s->b.data;
-    for (int64_t group = 0; group < s->cols; group += group_cols, b += micropanel_bytes) {
-        int64_t end = group + group_cols < s->cols ? group + group_cols : s->cols;
-        walk.a = s->a.data;
-        int64_t i = 0, rows, count;
-        for (int64_t index = 0; index < tiling.count; index += count, i += count * rows) {
-            const int is_larger = index < tiling.larger_count;
-            rows = is_larger ? tiling.larger_rows : tiling.rows;
-            count = is_along_rows ? 1 : (is_larger ? tiling.larger_count : tiling.count) - index;
-            if (s->a.is_in_micropanels)
-                walk.tile.a_stride = rows;
-            walk.b = b;
-            for (int64_t j = group; j < end; j += micropanel_cols) {
-                walk.tile.cols = (int)(end - j < micropanel_cols ? end - j : micropanel_cols);
-                run_tiles(&walk, i, rows, count, j);
-                walk.b += micropanel_bytes;
-            }
-            walk.a += count * rows * walk.a_row * elem_bytes;
-        }
+    for (int64_t j = 0; j < s->cols; j += s->b.cols) {
+        run_down(&walk, b, j);
+        b += s->b.micropanel_elems * s->tiles->elem_bytes;
     }
 }

@@ -42,6 +42,12 @@ TILE(narrow_tile)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * 
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
         accum[i] = ACC(zero)();
+    if (t->is_d_far) {
+        const ACC(elem) *far = d + t->d_ahead;
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+            __builtin_prefetch(far + i * d_row);
+    }
     for (; left >= NARROW_UNROLL; left -= NARROW_UNROLL) {
         if (order == TGI_A_ALONG_K)
             TILE(prefetch_rows)(&ahead, &ahead_row, a_stride, rows);

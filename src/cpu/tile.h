@@ -19,16 +19,17 @@
 #define TGI_TILE_UNROLL 2 /* values of k in one iteration of a tile's loop */
 
 /* The shape of a micro-kernel's call. Strides count elements of the operand; an element of BF16
- * pairs is a pair. One call computes tile_count tiles of equal height, one below the other, because
- * a call costs as much as several values of k. */
+ * pairs is a pair. One call computes tile_count tiles of equal size, one below the other or side by
+ * side, because a call costs as much as several values of k. */
 typedef struct tgi_tile {
     int64_t k;
-    int64_t tile_count;    /* >= 1; 1 if tiles are narrow */
-    int64_t a_tile_stride; /* from one tile's A to the next one's */
-    int64_t a_stride;      /* stride of the non-contiguous dimension, see tgi_a_order */
-    /* Elements from a tile's A, and in family `direct` from its B, to what it prefetches for later
-     * tiles. With 0 it prefetches what it reads itself. */
-    int64_t a_ahead, b_ahead;
+    int64_t tile_count; /* >= 1; 1 if tiles are narrow */
+    /* Elements from one tile of the call to the next one. */
+    int64_t a_step, b_step, c_step, d_step, bias_step;
+    int64_t a_stride; /* stride of the non-contiguous dimension, see tgi_a_order */
+    /* Elements from a tile's A, from its D, and in family `direct` from its B to what it prefetches
+     * for later tiles. With 0 it prefetches its own. */
+    int64_t a_ahead, b_ahead, d_ahead;
     int64_t b_row, c_row, d_row;
     int rows, cols;   /* 1 .. those of the set; functions for a single number know their rows */
     int is_plain;     /* D is the sums as they are */

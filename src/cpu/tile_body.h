@@ -88,11 +88,12 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
         for (int v = 0; v < vectors; v++)
             accum[i][v] = ACC(zero)();
     if (t->is_d_far) {
+        const ACC(elem) *far = d + t->d_ahead;
 #pragma GCC unroll 14
         for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3
             for (int v = 0; v < vectors; v++)
-                __builtin_prefetch(d + i * t->d_row + v * VECTOR_ELEMS);
+                __builtin_prefetch(far + i * t->d_row + v * VECTOR_ELEMS);
         if (beta != 0.0 && c != d)
             TILE(prefetch_c)(t, c, rows);
     }
@@ -146,13 +147,13 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
     TILE(store_tile)(t, d, accum, rows, vectors, is_whole);
 }
 
-/* Computes all tiles of a call, one below the other. */
+/* Computes all tiles of a call. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const void *c_start,
-                  void *d_start, const void *bias_start, double alpha, double beta, const int rows,
-                  const int vectors, const int order, const int is_whole)
+TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start, const void *c_start,
+                void *d_start, const void *bias_start, double alpha, double beta, const int rows,
+                const int vectors, const int order, const int is_whole)
 {
-    const IN(elem) *a = a_start;
+    const IN(elem) *a = a_start, *b = b_start;
     const ACC(elem) *c = c_start;
     ACC(elem) *d = d_start;
     const ACC(elem) *bias = bias_start;
@@ -160,25 +161,25 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
         TILE(tile_body)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole);
         if (--left == 0)
             return;
-        if (t->bias == TG_BIAS_ROW)
-            bias += rows;
-        a += t->a_tile_stride;
-        d += rows * t->d_row;
-        c += rows * t->c_row;
+        a += t->a_step;
+        b += t->b_step;
+        c += t->c_step;
+        d += t->d_step;
+        bias += t->bias_step;
     }
 }
 
 /* The columns choose the body. Where masks cost nothing, tiles with fewer than all rows have masked
  * bodies alone, which leave a third of the code. */
 #define HAS_WHOLE_BODY(rows) (!HAS_NARROW_TILES || (rows) == TILE_ROWS)
-#define RUN_COLUMN(rows, vectors, order, is_whole)                                                 \
-    TILE(tile_column)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole)
+#define RUN_LINE(rows, vectors, order, is_whole)                                                 \
+    TILE(tile_line)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole)
 #if TILE_VECTORS == 3
 #define WIDEST_TILE(rows, order)                                                                   \
     if (HAS_WHOLE_BODY(rows) && t->cols == 3 * VECTOR_ELEMS) {                                     \
-        RUN_COLUMN(rows, 3, order, 1);                                                             \
+        RUN_LINE(rows, 3, order, 1);                                                             \
     } else if (t->cols > 2 * VECTOR_ELEMS) {                                                       \
-        RUN_COLUMN(rows, 3, order, 0);                                                             \
+        RUN_LINE(rows, 3, order, 0);                                                             \
     } else
 #else
 #define WIDEST_TILE(rows, order)
@@ -188,18 +189,18 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
 #else
 #define NARROWEST_TILE(rows, order)                                                                \
     if (HAS_WHOLE_BODY(rows) && t->cols == VECTOR_ELEMS) {                                         \
-        RUN_COLUMN(rows, 1, order, 1);                                                             \
+        RUN_LINE(rows, 1, order, 1);                                                             \
     } else if (t->cols <= VECTOR_ELEMS) {                                                          \
-        RUN_COLUMN(rows, 1, order, 0);                                                             \
+        RUN_LINE(rows, 1, order, 0);                                                             \
     } else
 #endif
 #define CHOOSE_BODY(rows, order)                                                                   \
     WIDEST_TILE(rows, order)                                                                       \
     NARROWEST_TILE(rows, order)                                                                    \
     if (HAS_WHOLE_BODY(rows) && t->cols == 2 * VECTOR_ELEMS) {                                     \
-        RUN_COLUMN(rows, 2, order, 1);                                                             \
+        RUN_LINE(rows, 2, order, 1);                                                             \
     } else {                                                                                       \
-        RUN_COLUMN(rows, 2, order, 0);                                                             \
+        RUN_LINE(rows, 2, order, 0);                                                             \
     }
 #endif
 
@@ -305,7 +306,7 @@ static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
 #undef HAS_PREFETCH
 #undef A_POINTERS
 #undef A_ROW
-#undef RUN_COLUMN
+#undef RUN_LINE
 #undef HAS_WHOLE_BODY
 #undef CHOOSE_BODY
 #undef WIDEST_TILE
