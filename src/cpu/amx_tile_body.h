@@ -52,7 +52,7 @@ TILE(sum_products)(const tgi_tile *t, const uint32_t *a, const uint32_t *b, floa
 {
     const int64_t a_stride = t->a_stride * (int64_t)sizeof *a;
     const int64_t b_stride = t->b_row * (int64_t)sizeof *b;
-    const int64_t k = t->k, b_step = SIDE * t->b_row;
+    const int64_t k = t->k, b_tile_stride = SIDE * t->b_row;
     const uint32_t *lower = a + SIDE * t->a_stride;
     TILE_ZERO(0);
     if (has_right)
@@ -61,7 +61,7 @@ TILE(sum_products)(const tgi_tile *t, const uint32_t *a, const uint32_t *b, floa
         TILE_ZERO(2);
     if (has_lower && has_right)
         TILE_ZERO(3);
-    for (int64_t p = 0; p < k; p += SIDE, b += b_step) {
+    for (int64_t p = 0; p < k; p += SIDE, b += b_tile_stride) {
         TILE_LOAD(4, a + p, a_stride);
         TILE_LOAD(6, b, b_stride);
         TILE_DOT(0, 4, 6);
@@ -124,11 +124,11 @@ static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const
         }
         if (--left == 0)
             return;
-        a += t->a_step;
-        b += t->b_step;
-        c += t->c_step;
-        d += t->d_step;
-        bias += t->bias_step;
+        a += t->a_tile_stride;
+        b += t->b_tile_stride;
+        c += t->c_tile_stride;
+        d += t->d_tile_stride;
+        bias += t->bias_tile_stride;
     }
 }
 
@@ -160,7 +160,7 @@ static TARGET double TILE(fma_loop)(int64_t iterations)
 /* One function serves tiles of all rows; A is always packed along k. */
 #define FUNCTIONS                                                                                  \
     {                                                                                              \
-        TILE(tile_line), NULL                                                                    \
+        TILE(tile_line), NULL                                                                      \
     }
 #define FUNCTIONS_8                                                                                \
     FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS, FUNCTIONS

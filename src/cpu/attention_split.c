@@ -16,8 +16,8 @@ static void multiply(const tgi_attention_run *run, int64_t rows, int64_t k, tgi_
     const int64_t tile_stride = order == TGI_A_ALONG_K ? tiles->rows * a.stride : tiles->rows;
     tgi_tile tile = {.k = k,
                      .tile_count = whole,
-                     .a_step = tile_stride,
-                     .d_step = tiles->rows * cols,
+                     .a_tile_stride = tile_stride,
+                     .d_tile_stride = tiles->rows * cols,
                      .a_stride = a.stride,
                      .b_row = cols,
                      .d_row = cols,

@@ -186,21 +186,23 @@ typedef struct direct_prepared {
 } direct_prepared;
 
 /* Returns the elements from a tile's D to what it prefetches: a later tile of a long micropanel, or
- * the next micropanel. Narrow tiles prefetch the former alone, and tiles of a batch their own D. */
+ * the next micropanel. Tiles of a batch or beside a C prefetch their own D, narrow tiles nothing
+ * but later tiles, and nothing if wider tiles have had these lines. */
 static int64_t find_d_ahead(const tgi_problem *p, const tgi_tile_set *tiles, int64_t rows,
                             int64_t tile_count, int64_t cols)
 {
     const int64_t tiles_ahead = tgi_divide_up(TGI_AHEAD_BYTES, rows * cols * tiles->elem_bytes);
-    if (p->batch_count > 1)
+    const int is_narrow = tgi_cpu_is_narrow(tiles);
+    if (p->batch_count > 1 || p->epilogue.beta != 0.0 || (is_narrow && p->n > 2 * tiles->cols))
         return 0;
     if (tile_count > 2 * tiles_ahead)
         return tiles_ahead * rows * p->d.row;
-    return p->n > tiles->cols && !tgi_cpu_is_narrow(tiles) ? cols : 0;
+    return p->n > tiles->cols && !is_narrow ? cols : 0;
 }
 
 /* Prepares `tile_count` tiles of `rows` rows. A call computes all of them, or one narrow tile. */
 static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t rows,
-                       int64_t tile_count, int64_t b_row, int is_first, direct_micropanels *micropanels)
+                       int64_t tile_count, int64_t b_row, direct_micropanels *micropanels)
 {
     const tgi_epilogue *e = &p->epilogue;
     const tgi_a_order order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
@@ -208,8 +210,7 @@ static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
     const int is_narrow = tgi_cpu_is_narrow(tiles);
     const int64_t call_tiles = is_narrow ? 1 : tile_count;
     const int64_t cols = micropanels->micropanel_bytes / bytes;
-    const int64_t d_ahead =
-        is_narrow && !is_first ? 0 : find_d_ahead(p, tiles, rows, tile_count, cols);
+    const int64_t d_ahead = find_d_ahead(p, tiles, rows, tile_count, cols);
     if (tile_count == 0)
         return;
     direct_height *height = &micropanels->height[micropanels->height_count++];
@@ -217,10 +218,10 @@ static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
         .function = tiles->functions[rows - 1][order],
         .tile = {.k = p->k,
                  .tile_count = call_tiles,
-                 .a_step = rows * p->a.row,
-                 .c_step = rows * p->c.row,
-                 .d_step = rows * p->d.row,
-                 .bias_step = e->bias == TG_BIAS_ROW ? rows : 0,
+                 .a_tile_stride = rows * p->a.row,
+                 .c_tile_stride = rows * p->c.row,
+                 .d_tile_stride = rows * p->d.row,
+                 .bias_tile_stride = e->bias == TG_BIAS_ROW ? rows : 0,
                  .a_stride = order == TGI_A_ALONG_K ? p->a.row : p->a.col,
                  .a_ahead = p->m > rows ? tgi_cpu_find_ahead(tiles, order, rows, rows * p->a.row)
                             : p->batch_count > 1 ? p->a.batch
@@ -233,8 +234,8 @@ static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
                  .c_row = p->c.row,
                  .d_row = p->d.row,
                  .cols = (int)cols,
-                 .is_d_far = is_narrow ? d_ahead != 0
-                                       : p->batch_count * p->m * p->n * bytes >= FAR_BYTES},
+                 .is_d_far =
+                     is_narrow ? d_ahead != 0 : p->batch_count * p->m * p->n * bytes >= FAR_BYTES},
         .call_count = tile_count / call_tiles,
         .a_bytes = call_tiles * rows * p->a.row * bytes,
         .c_bytes = call_tiles * rows * p->c.row * bytes,
@@ -255,9 +256,8 @@ static void add_micropanels(const tgi_problem *p, const tgi_tile_set *tiles, int
     micropanels->micropanel_bytes = cols * tiles->elem_bytes;
     micropanels->bias_bytes = p->epilogue.bias == TG_BIAS_COL ? micropanels->micropanel_bytes : 0;
     const int64_t b_row = prepared->copy_b ? cols : p->b.row;
-    const int is_first = prepared->group_count == 1;
-    add_height(p, tiles, tiling.larger_rows, tiling.larger_count, b_row, is_first, micropanels);
-    add_height(p, tiles, tiling.rows, tiling.count - tiling.larger_count, b_row, is_first, micropanels);
+    add_height(p, tiles, tiling.larger_rows, tiling.larger_count, b_row, micropanels);
+    add_height(p, tiles, tiling.rows, tiling.count - tiling.larger_count, b_row, micropanels);
 }
 
 static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void *block)

@@ -99,8 +99,8 @@ static int is_fused(const tgi_micropanels *s)
            (!reads_c || p->c.col == 1);
 }
 
-/* So many tiles of a micropanel are few. */
-#define FEW_TILES 8
+/* A micropanel of at most so many tiles is short: its D lies in L1 when the next one begins. */
+#define SHORT_TILES 8
 
 /* The destination of a tile's sums. */
 typedef enum tile_target { TO_SUMS, TO_D, TO_FINISH } tile_target;
@@ -112,9 +112,9 @@ typedef struct tile_walk {
     char *d;
     const char *c; /* D if there is no C; it is then never read */
     double alpha, beta;
-    const char *bias;  /* the part of the block, or D if there is none; it is then never read */
-    const char *a; /* first element of the tile */
-    int64_t a_row;     /* elements from one row of A to the next */
+    const char *bias; /* the part of the block, or D if there is none; it is then never read */
+    const char *a;    /* first element of the tile */
+    int64_t a_row;    /* elements from one row of A to the next */
     tgi_tile tile;
 } tile_walk;
 
@@ -131,13 +131,13 @@ static void set_rows(tile_walk *walk, int64_t rows)
                         ? 0
                         : tgi_cpu_find_ahead(s->tiles, s->a.order, rows, a_elems);
     tile->rows = (int)rows;
-    tile->a_step = is_along_rows ? 0 : a_elems;
-    tile->b_step = is_along_rows ? s->b.micropanel_elems : 0;
-    tile->c_step = is_along_rows ? cols : rows * tile->c_row;
-    tile->d_step = is_along_rows ? cols : rows * tile->d_row;
-    tile->bias_step = tile->bias != (is_along_rows ? TG_BIAS_COL : TG_BIAS_ROW) ? 0
-                      : is_along_rows                                          ? cols
-                                                                               : rows;
+    tile->a_tile_stride = is_along_rows ? 0 : a_elems;
+    tile->b_tile_stride = is_along_rows ? s->b.micropanel_elems : 0;
+    tile->c_tile_stride = is_along_rows ? cols : rows * tile->c_row;
+    tile->d_tile_stride = is_along_rows ? cols : rows * tile->d_row;
+    tile->bias_tile_stride = tile->bias != (is_along_rows ? TG_BIAS_COL : TG_BIAS_ROW) ? 0
+                             : is_along_rows                                           ? cols
+                                                                                       : rows;
 }
 
 /* Runs `count` tiles along the rows or down the columns. The first one lies at (i, j) of the block
@@ -163,8 +163,8 @@ static void run_tiles(tile_walk *walk, const char *b, int64_t i, int64_t j, int6
                      walk->d + (i * tile->d_row + j) * bytes, walk->bias + bias_elems * bytes,
                      walk->alpha, walk->beta);
         }
-        a += call_tiles * tile->a_step * elem_bytes;
-        b += call_tiles * tile->b_step * elem_bytes;
+        a += call_tiles * tile->a_tile_stride * elem_bytes;
+        b += call_tiles * tile->b_tile_stride * elem_bytes;
         i += is_along_rows ? 0 : call_tiles * tile->rows;
         j += is_along_rows ? call_tiles * s->b.cols : 0;
     }
@@ -218,15 +218,15 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
                          s->is_last ? p->epilogue.activation : TG_ACTIVATION_NONE);
 }
 
-/* Runs the tiles of a micropanel down the columns. If there are few, they prefetch D of the next
- * micropanel. */
+/* Runs the tiles of a micropanel down the columns. Those of a short one prefetch D of the next
+ * one. */
 static void run_down(tile_walk *walk, const char *b, int64_t j)
 {
     const tgi_micropanels *s = walk->micropanels;
     const tgi_row_tiling *tiling = &s->tiling;
     const int64_t larger_rows = tiling->larger_count * tiling->larger_rows;
     walk->tile.cols = (int)(s->cols - j < s->b.cols ? s->cols - j : s->b.cols);
-    walk->tile.d_ahead = tiling->count <= FEW_TILES && j + s->b.cols < s->cols ? s->b.cols : 0;
+    walk->tile.d_ahead = tiling->count <= SHORT_TILES && j + s->b.cols < s->cols ? s->b.cols : 0;
     walk->a = s->a.data;
     if (tiling->larger_count > 0) {
         set_rows(walk, tiling->larger_rows);
@@ -247,6 +247,7 @@ static void run_along(tile_walk *walk)
     const int64_t bytes = s->tiles->accum_bytes, elem_bytes = s->tiles->elem_bytes;
     const int64_t cols = s->b.cols, micropanel_bytes = s->b.micropanel_elems * elem_bytes;
     const int64_t whole = s->cols / cols, count = tgi_divide_up(s->cols, cols);
+    const int has_c = walk->c != walk->d; /* its reads take turns with those of D's lines */
     const int64_t ahead = tgi_divide_up(TGI_AHEAD_BYTES, s->tiles->rows * cols * bytes);
     const int64_t first = count > ahead ? count - ahead : 0, down = tgi_divide_up(ahead, count);
     const char *b = s->b.data;
@@ -257,9 +258,9 @@ static void run_along(tile_walk *walk)
         if (index == 0 || index == s->tiling.larger_count)
             set_rows(walk, index < s->tiling.larger_count ? s->tiling.larger_rows : s->tiling.rows);
         tile->cols = (int)cols;
-        tile->d_ahead = ahead * cols;
+        tile->d_ahead = has_c ? 0 : ahead * cols;
         run_tiles(walk, b, i, 0, first);
-        tile->d_ahead = is_last ? 0 : down * tile->rows * tile->d_row - first * cols;
+        tile->d_ahead = has_c || is_last ? 0 : down * tile->rows * tile->d_row - first * cols;
         run_tiles(walk, b + first * micropanel_bytes, i, first * cols, whole - first);
         tile->cols = (int)(s->cols - whole * cols);
         run_tiles(walk, b + whole * micropanel_bytes, i, whole * cols, count - whole);

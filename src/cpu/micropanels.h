@@ -5,8 +5,8 @@
 
 #include "cpu/cpu.h"
 
-/* A tile prefetches D so many bytes before it is written. Memory delivers as much in a fraction of a
- * microsecond, and L1 holds it. */
+/* Tiles prefetch D so many bytes before they write it. Memory takes a fraction of a microsecond to
+ * deliver as much, and L1 holds it. */
 #define TGI_AHEAD_BYTES 8192
 
 /* A block of A as tiles read it: in either order of tile.h, or in micropanels. Such a block stores

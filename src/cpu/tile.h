@@ -25,7 +25,7 @@ typedef struct tgi_tile {
     int64_t k;
     int64_t tile_count; /* >= 1; 1 if tiles are narrow */
     /* Elements from one tile of the call to the next one. */
-    int64_t a_step, b_step, c_step, d_step, bias_step;
+    int64_t a_tile_stride, b_tile_stride, c_tile_stride, d_tile_stride, bias_tile_stride;
     int64_t a_stride; /* stride of the non-contiguous dimension, see tgi_a_order */
     /* Elements from a tile's A, from its D, and in family `direct` from its B to what it prefetches
      * for later tiles. With 0 it prefetches its own. */
@@ -35,7 +35,7 @@ typedef struct tgi_tile {
     int is_plain;     /* D is the sums as they are */
     int has_room;     /* D has the room of a whole tile, and gets its sums as they are */
     int is_by_memory; /* the sums of a wide tile go to D through memory */
-    int is_d_far;     /* wide tiles prefetch D and C while the sums are formed */
+    int is_d_far;     /* D is prefetched before the sums are formed, by wide tiles C too */
     int is_streamed;  /* D is written by non-temporal stores; its rows are aligned to vectors */
     tgi_prefetch *prefetch; /* rows of later blocks, in family `packed`, or NULL */
     tg_bias bias;

@@ -161,25 +161,25 @@ TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start, con
         TILE(tile_body)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole);
         if (--left == 0)
             return;
-        a += t->a_step;
-        b += t->b_step;
-        c += t->c_step;
-        d += t->d_step;
-        bias += t->bias_step;
+        a += t->a_tile_stride;
+        b += t->b_tile_stride;
+        c += t->c_tile_stride;
+        d += t->d_tile_stride;
+        bias += t->bias_tile_stride;
     }
 }
 
 /* The columns choose the body. Where masks cost nothing, tiles with fewer than all rows have masked
  * bodies alone, which leave a third of the code. */
 #define HAS_WHOLE_BODY(rows) (!HAS_NARROW_TILES || (rows) == TILE_ROWS)
-#define RUN_LINE(rows, vectors, order, is_whole)                                                 \
+#define RUN_LINE(rows, vectors, order, is_whole)                                                   \
     TILE(tile_line)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole)
 #if TILE_VECTORS == 3
 #define WIDEST_TILE(rows, order)                                                                   \
     if (HAS_WHOLE_BODY(rows) && t->cols == 3 * VECTOR_ELEMS) {                                     \
-        RUN_LINE(rows, 3, order, 1);                                                             \
+        RUN_LINE(rows, 3, order, 1);                                                               \
     } else if (t->cols > 2 * VECTOR_ELEMS) {                                                       \
-        RUN_LINE(rows, 3, order, 0);                                                             \
+        RUN_LINE(rows, 3, order, 0);                                                               \
     } else
 #else
 #define WIDEST_TILE(rows, order)
@@ -189,18 +189,18 @@ TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start, con
 #else
 #define NARROWEST_TILE(rows, order)                                                                \
     if (HAS_WHOLE_BODY(rows) && t->cols == VECTOR_ELEMS) {                                         \
-        RUN_LINE(rows, 1, order, 1);                                                             \
+        RUN_LINE(rows, 1, order, 1);                                                               \
     } else if (t->cols <= VECTOR_ELEMS) {                                                          \
-        RUN_LINE(rows, 1, order, 0);                                                             \
+        RUN_LINE(rows, 1, order, 0);                                                               \
     } else
 #endif
 #define CHOOSE_BODY(rows, order)                                                                   \
     WIDEST_TILE(rows, order)                                                                       \
     NARROWEST_TILE(rows, order)                                                                    \
     if (HAS_WHOLE_BODY(rows) && t->cols == 2 * VECTOR_ELEMS) {                                     \
-        RUN_LINE(rows, 2, order, 1);                                                             \
+        RUN_LINE(rows, 2, order, 1);                                                               \
     } else {                                                                                       \
-        RUN_LINE(rows, 2, order, 0);                                                             \
+        RUN_LINE(rows, 2, order, 0);                                                               \
     }
 #endif
 
