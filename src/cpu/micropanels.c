@@ -109,6 +109,7 @@ typedef enum tile_target { TO_SUMS, TO_D, TO_FINISH } tile_target;
 typedef struct tile_walk {
     const tgi_micropanels *micropanels;
     tile_target target;
+    int is_along_rows, has_c;
     char *d;
     const char *c; /* D if there is no C; it is then never read */
     double alpha, beta;
@@ -123,7 +124,7 @@ static void set_rows(tile_walk *walk, int64_t rows)
 {
     const tgi_micropanels *s = walk->micropanels;
     const int64_t a_elems = rows * walk->a_row, cols = s->b.cols;
-    const int is_along_rows = s->decision->is_along_rows;
+    const int is_along_rows = walk->is_along_rows;
     tgi_tile *tile = &walk->tile;
     if (s->a.is_in_micropanels)
         tile->a_stride = rows;
@@ -146,7 +147,7 @@ static void run_tiles(tile_walk *walk, const char *b, int64_t i, int64_t j, int6
 {
     const tgi_micropanels *s = walk->micropanels;
     const int64_t bytes = s->tiles->accum_bytes, elem_bytes = s->tiles->elem_bytes;
-    const int is_along_rows = s->decision->is_along_rows;
+    const int is_along_rows = walk->is_along_rows;
     tgi_tile *tile = &walk->tile;
     tgi_tile_fn *function = s->tiles->functions[tile->rows - 1][s->a.order];
     const char *a = walk->a;
@@ -182,6 +183,7 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     walk->a_row = s->a.is_in_micropanels        ? s->k_elems
                   : s->a.order == TGI_A_ALONG_K ? s->a.stride
                                                 : 1;
+    walk->is_along_rows = s->decision->is_along_rows && s->cols > s->b.cols;
     walk->target = s->sums ? TO_SUMS : is_fused(s) ? TO_D : TO_FINISH;
     tile->k = s->k_elems;
     tile->a_stride = s->a.stride;
@@ -218,25 +220,24 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
                          s->is_last ? p->epilogue.activation : TG_ACTIVATION_NONE);
 }
 
-/* Runs the tiles of a micropanel down the columns. Those of a short one prefetch D of the next
- * one. */
-static void run_down(tile_walk *walk, const char *b, int64_t j)
+/* Runs `count` tiles of `rows` rows down the columns, from (i, j) on. Those of a single micropanel
+ * prefetch D of later tiles, and those of short ones the next micropanel. */
+static void run_down(tile_walk *walk, const char *b, int64_t i, int64_t j, int64_t rows,
+                     int64_t count)
 {
     const tgi_micropanels *s = walk->micropanels;
-    const tgi_row_tiling *tiling = &s->tiling;
-    const int64_t larger_rows = tiling->larger_count * tiling->larger_rows;
-    walk->tile.cols = (int)(s->cols - j < s->b.cols ? s->cols - j : s->b.cols);
-    walk->tile.d_ahead = tiling->count <= SHORT_TILES && j + s->b.cols < s->cols ? s->b.cols : 0;
-    walk->a = s->a.data;
-    if (tiling->larger_count > 0) {
-        set_rows(walk, tiling->larger_rows);
-        run_tiles(walk, b, 0, j, tiling->larger_count);
-        walk->a += larger_rows * walk->a_row * s->tiles->elem_bytes;
-    }
-    if (tiling->count > tiling->larger_count) {
-        set_rows(walk, tiling->rows);
-        run_tiles(walk, b, larger_rows, j, tiling->count - tiling->larger_count);
-    }
+    const int64_t tile_bytes = rows * s->cols * s->tiles->accum_bytes;
+    const int64_t ahead = tgi_divide_up(TGI_AHEAD_BYTES, tile_bytes);
+    if (count == 0)
+        return;
+    set_rows(walk, rows);
+    walk->tile.d_ahead = 0;
+    if (!walk->has_c && s->cols <= s->b.cols && count > 2 * ahead)
+        walk->tile.d_ahead = ahead * walk->tile.d_tile_stride;
+    else if (!walk->has_c && s->tiling.count <= SHORT_TILES && j + s->b.cols < s->cols)
+        walk->tile.d_ahead = s->b.cols;
+    run_tiles(walk, b, i, j, count);
+    walk->a += count * rows * walk->a_row * s->tiles->elem_bytes;
 }
 
 /* Runs all tiles along the rows. They prefetch D some tiles ahead. The last ones of a row tile
@@ -247,7 +248,6 @@ static void run_along(tile_walk *walk)
     const int64_t bytes = s->tiles->accum_bytes, elem_bytes = s->tiles->elem_bytes;
     const int64_t cols = s->b.cols, micropanel_bytes = s->b.micropanel_elems * elem_bytes;
     const int64_t whole = s->cols / cols, count = tgi_divide_up(s->cols, cols);
-    const int has_c = walk->c != walk->d; /* its reads take turns with those of D's lines */
     const int64_t ahead = tgi_divide_up(TGI_AHEAD_BYTES, s->tiles->rows * cols * bytes);
     const int64_t first = count > ahead ? count - ahead : 0, down = tgi_divide_up(ahead, count);
     const char *b = s->b.data;
@@ -258,9 +258,9 @@ static void run_along(tile_walk *walk)
         if (index == 0 || index == s->tiling.larger_count)
             set_rows(walk, index < s->tiling.larger_count ? s->tiling.larger_rows : s->tiling.rows);
         tile->cols = (int)cols;
-        tile->d_ahead = has_c ? 0 : ahead * cols;
+        tile->d_ahead = walk->has_c ? 0 : ahead * cols;
         run_tiles(walk, b, i, 0, first);
-        tile->d_ahead = has_c || is_last ? 0 : down * tile->rows * tile->d_row - first * cols;
+        tile->d_ahead = walk->has_c || is_last ? 0 : down * tile->rows * tile->d_row - first * cols;
         run_tiles(walk, b + first * micropanel_bytes, i, first * cols, whole - first);
         tile->cols = (int)(s->cols - whole * cols);
         run_tiles(walk, b + whole * micropanel_bytes, i, whole * cols, count - whole);
@@ -275,13 +275,19 @@ void tgi_cpu_run_micropanels(const tgi_micropanels *s)
 {
     tile_walk walk;
     start_walk(s, &walk);
-    if (s->decision->is_along_rows) {
+    walk.has_c = walk.c != walk.d;
+    if (walk.is_along_rows) {
         run_along(&walk);
         return;
     }
+    const tgi_row_tiling *tiling = &s->tiling;
+    const int64_t larger_rows = tiling->larger_count * tiling->larger_rows;
     const char *b = s->b.data;
     for (int64_t j = 0; j < s->cols; j += s->b.cols) {
-        run_down(&walk, b, j);
+        walk.a = s->a.data;
+        walk.tile.cols = (int)(s->cols - j < s->b.cols ? s->cols - j : s->b.cols);
+        run_down(&walk, b, 0, j, tiling->larger_rows, tiling->larger_count);
+        run_down(&walk, b, larger_rows, j, tiling->rows, tiling->count - tiling->larger_count);
         b += s->b.micropanel_elems * s->tiles->elem_bytes;
     }
 }
