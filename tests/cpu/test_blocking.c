@@ -71,6 +71,12 @@ static void follow_rows_of_blocks(tgi_packed_decision *decision)
     decision->mc = decision->mc < 17 ? decision->mc : 17;
 }
 
+/* Tiles that follow rows, whatever their number. */
+static void follow_rows(tgi_packed_decision *decision)
+{
+    decision->is_along_rows = decision->is_d_far = 1;
+}
+
 /* Strips of one micropanel beside blocks of few rows: each strip packs A again. */
 static void cut_strips_and_rows(tgi_packed_decision *decision)
 {
@@ -135,6 +141,24 @@ static void test_rows_of_blocks(void **state)
     check_decision("61x250x17:tt:fp64:bias=col", follow_rows_of_blocks, 1);
     check_decision("77x450x33:tn:bf16", follow_rows_of_blocks, 1);
     check_decision("103x517x1200:tn:batch=2", follow_rows_of_blocks, 1);
+}
+
+/* Rows of D of one micropanel, of fewer and of more tiles than are prefetched. */
+static void test_rows(void **state)
+{
+    static const char *const shapes[] = {
+        "61x40x9:tn",
+        "300x45x5",
+        "35x131x9:bias=row",
+        "45x1001x7:tt:bias=col:act=relu",
+        "29x1500x3:nt:beta=1",
+        "41x777x21:fp64:bias=col",
+        "37x900x30:bf16:ldd=905",
+        "300x12x40:act=gelu_erf",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        check_decision(shapes[i], follow_rows, 1);
 }
 
 static void test_strips(void **state)
@@ -211,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_workspace_is_bounded),
                                        cmocka_unit_test(test_streamed_rows),
                                        cmocka_unit_test(test_rows_of_blocks),
+                                       cmocka_unit_test(test_rows),
                                        cmocka_unit_test(test_strips),
                                        cmocka_unit_test(test_thread_counts),
                                        cmocka_unit_test(test_missing_result_is_caught),
