@@ -125,8 +125,8 @@ static int must_follow_rows(const tgi_machine *machine, const tgi_problem *p,
                             int64_t micropanel_cols)
 {
     int64_t entry_bytes = p->m * p->n * tgi_type_bytes(p->d_type);
-    return p->k <= 32 || (p->k <= 512 && p->n > micropanel_cols && machine->l2_bytes > 0 &&
-                          entry_bytes > machine->l2_bytes / 4);
+    return p->k <= TGI_SHORT_K || (p->k <= 512 && p->n > micropanel_cols && machine->l2_bytes > 0 &&
+                                   entry_bytes > machine->l2_bytes / 4);
 }
 
 /* Returns 1 if B is packed in strips of `strip_bytes` that stay in L2, beside an A of `a_bytes`
@@ -218,8 +218,8 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
                         (double)tgi_divide_up(p->k, decision->kc) * (double)p->batch_count;
     work->macs = task_cycles * macs_per_cycle * tasks;
     work->macs_per_cycle = macs_per_cycle;
-    /* Tiles that follow rows are called one by one. So are narrow ones, but their calls set up no
-     * loop over tiles. Sums in registers of AMX go to memory first. */
+    /* Tiles that follow rows each begin with another micropanel of B, whose first rows they wait
+     * for. Sums in registers of AMX go to memory first. */
     const double tile_cycles = tiles->open ? 300.0 : decision->is_along_rows ? 120.0 : 40.0;
     work->fixed_cycles = 1000.0 * tasks + tile_cycles * tile_count;
     /* Micropanels of a B in place are narrow columns, unless its rows are hardly wider. */

@@ -195,7 +195,7 @@ static int64_t find_d_ahead(const tgi_problem *p, const tgi_tile_set *tiles, int
     const int is_narrow = tgi_cpu_is_narrow(tiles);
     if (p->batch_count > 1 || p->epilogue.beta != 0.0 || (is_narrow && p->n > 2 * tiles->cols))
         return 0;
-    if (tile_count > 2 * tiles_ahead)
+    if (tile_count > 2 * tiles_ahead && p->k <= TGI_SHORT_K)
         return tiles_ahead * rows * p->d.row;
     return p->n > tiles->cols && !is_narrow ? cols : 0;
 }

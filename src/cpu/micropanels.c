@@ -211,7 +211,8 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     walk->alpha = p->epilogue.alpha;
     walk->beta = s->is_first ? p->epilogue.beta : 1.0;
     tile->is_streamed = s->decision->is_streamed;
-    tile->is_d_far = s->decision->is_d_far && !s->decision->is_streamed;
+    tile->is_d_far = s->decision->is_d_far && !s->decision->is_streamed &&
+                     (!tgi_cpu_is_narrow(s->tiles) || s->k_elems <= TGI_SHORT_K);
     const tg_bias bias = s->is_last ? p->epilogue.bias : TG_BIAS_NONE;
     if (bias != TG_BIAS_NONE)
         walk->bias =
@@ -232,7 +233,7 @@ static void run_down(tile_walk *walk, const char *b, int64_t i, int64_t j, int64
         return;
     set_rows(walk, rows);
     walk->tile.d_ahead = 0;
-    if (!walk->has_c && s->cols <= s->b.cols && count > 2 * ahead)
+    if (!walk->has_c && s->cols <= s->b.cols && count > 2 * ahead && s->k_elems <= TGI_SHORT_K)
         walk->tile.d_ahead = ahead * walk->tile.d_tile_stride;
     else if (!walk->has_c && s->tiling.count <= SHORT_TILES && j + s->b.cols < s->cols)
         walk->tile.d_ahead = s->b.cols;

@@ -9,6 +9,9 @@
  * deliver as much, and L1 holds it. */
 #define TGI_AHEAD_BYTES 8192
 
+/* A longer k than this hides what the lines of a tile's own D take. */
+#define TGI_SHORT_K 32
+
 /* A block of A as tiles read it: in either order of tile.h, or in micropanels. Such a block stores
  * row tile after row tile, each k x (rows of the tile) with its rows side by side. */
 typedef struct tgi_left {
