@@ -227,10 +227,10 @@ static void run_down(tile_walk *walk, const char *b, int64_t i, int64_t j, int64
                      int64_t count)
 {
     const tgi_micropanels *s = walk->micropanels;
+    if (count == 0) /* rows may be 0 */
+        return;
     const int64_t tile_bytes = rows * s->cols * s->tiles->accum_bytes;
     const int64_t ahead = tgi_divide_up(TGI_AHEAD_BYTES, tile_bytes);
-    if (count == 0)
-        return;
     set_rows(walk, rows);
     walk->tile.d_ahead = 0;
     if (!walk->has_c && s->cols <= s->b.cols && count > 2 * ahead && s->k_elems <= TGI_SHORT_K)
