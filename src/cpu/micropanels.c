@@ -125,6 +125,7 @@ static void set_rows(tile_walk *walk, int64_t rows)
     const tgi_micropanels *s = walk->micropanels;
     const int64_t a_elems = rows * walk->a_row, cols = s->b.cols;
     const int is_along_rows = walk->is_along_rows;
+    const tg_bias bias_along = is_along_rows ? TG_BIAS_COL : TG_BIAS_ROW;
     tgi_tile *tile = &walk->tile;
     if (s->a.is_in_micropanels)
         tile->a_stride = rows;
@@ -136,9 +137,7 @@ static void set_rows(tile_walk *walk, int64_t rows)
     tile->b_tile_stride = is_along_rows ? s->b.micropanel_elems : 0;
     tile->c_tile_stride = is_along_rows ? cols : rows * tile->c_row;
     tile->d_tile_stride = is_along_rows ? cols : rows * tile->d_row;
-    tile->bias_tile_stride = tile->bias != (is_along_rows ? TG_BIAS_COL : TG_BIAS_ROW) ? 0
-                             : is_along_rows                                           ? cols
-                                                                                       : rows;
+    tile->bias_tile_stride = tile->bias != bias_along ? 0 : is_along_rows ? cols : rows;
 }
 
 /* Runs `count` tiles along the rows or down the columns. The first one lies at (i, j) of the block
@@ -171,9 +170,9 @@ static void run_tiles(tile_walk *walk, const char *b, int64_t i, int64_t j, int6
     }
 }
 
-/* Sets every field that run_tiles reads for the target, but for those of set_rows and of the tiles'
- * columns, and no other field. Clearing the whole
- * struct would take as long as a small product. */
+/* Sets every field that run_tiles reads for the target and no other field, because to clear the
+ * whole struct would take as long as a small product. set_rows sets those that depend on a tile's
+ * height, and the walk the tiles' columns and d_ahead. */
 static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
 {
     const tgi_problem *p = s->call->problem;
