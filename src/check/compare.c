@@ -63,36 +63,6 @@ static rounding get_rounding(tg_type type)
     return (rounding){0x1p-24L, 0x1p-150L, 0x1p128L - 0x1p103L, 0};
 }
 
-static long double get_slope(tg_activation activation)
-{
-    switch (activation) {
-    case TG_ACTIVATION_NONE:
-    case TG_ACTIVATION_RELU:
-        break;
-    case TG_ACTIVATION_GELU_ERF:
-    case TG_ACTIVATION_GELU_TANH:
-        return 1.13L;
-    case TG_ACTIVATION_SILU:
-        return 1.10L;
-    }
-    return 1.0L;
-}
-
-static long double activate(tg_activation activation, long double x)
-{
-    const long double root_half = 0.70710678118654752440L;
-    const long double root_two_over_pi = 0.79788456080286535588L;
-    if (activation == TG_ACTIVATION_NONE)
-        return x;
-    if (activation == TG_ACTIVATION_RELU)
-        return x < 0 ? 0 : x;
-    if (activation == TG_ACTIVATION_GELU_ERF)
-        return x / 2 * erfcl(-x * root_half);
-    if (activation == TG_ACTIVATION_GELU_TANH)
-        return x / (1 + expl(-2 * root_two_over_pi * (x + 0.044715L * x * x * x)));
-    return x / (1 + expl(-x));
-}
-
 static int64_t get_k(const tg_problem *problem)
 {
     return problem->op_a == TG_OPERATION_TRANSPOSE ? problem->a.row_count : problem->a.col_count;
@@ -107,11 +77,11 @@ static comparison start_comparison(const tg_problem *problem, check_result *resu
     run.gamma = share < 1 ? share / (1 - share) : HUGE_VALL;
     run.product_error = check_get_product_error(problem);
     run.k = (long double)get_k(problem);
-    run.scale_d = problem->d_scale == TG_SCALE_NONE ? 1 : *problem->d_scale_data;
+    run.scale_d = check_get_d_scale(problem);
     run.may_flush = check_may_flush(problem);
     if (run.may_flush && problem->d.type == TG_TYPE_BF16)
         run.output.underflow = FLUSH_LIMIT;
-    run.slope = get_slope(problem->activation);
+    run.slope = check_get_slope(problem->activation);
     const int is_narrow = tg_get_type_bytes(problem->d.type) < 4;
     const int units = problem->d.type == TG_TYPE_FP64 ? 8 : 20;
     run.activation_unit = is_narrow ? 1.6L * 0x1p-14L : units * run.accumulator.unit;
@@ -197,7 +167,7 @@ static void judge(void *state, int64_t row, int64_t col, const check_expected *e
     long double value =
         check_get_element(d->type, d->data, check_get_offset(d, run->batch, row, col));
     long double x = expected->exact, size_d = fabsl(run->scale_d);
-    long double y = saturate(run, run->scale_d * activate(run->problem->activation, x));
+    long double y = saturate(run, run->scale_d * check_activate(run->problem->activation, x));
     result->checked_count++;
     if (isnan(x) || isinf(x)) {
         if (!is_special_right(run, value, x, y)) {

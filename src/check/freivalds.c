@@ -43,8 +43,8 @@ typedef struct freivalds_run {
     tg_matrix a, b; /* op applied: a is m x k, b is k x n */
     int64_t m, n, k, batch;
     int rounds;
-    int has_product, has_c; /* 0: A and B (C) are never read */
-    double alpha, beta;
+    int has_product; /* 0: A and B are never read */
+    double alpha;
     double gamma, unit_d, limit; /* g, u_D, magnitude from which D or a sum may be Inf */
     double *x;                   /* n x rounds */
     double *y;                   /* k x rounds: B x */
@@ -101,15 +101,6 @@ static double bound_norm(double square, double sum)
     return square > DBL_MIN && isfinite(square) ? sqrt(square) : sum;
 }
 
-static double read_bias(const freivalds_run *run, int64_t row, int64_t col)
-{
-    const tg_problem *problem = run->problem;
-    if (problem->bias == TG_BIAS_NONE)
-        return 0;
-    return check_get_element(problem->d.type, problem->bias_data,
-                             problem->bias == TG_BIAS_ROW ? row : col);
-}
-
 static void set_rounding(freivalds_run *run)
 {
     int is_fp64 = run->problem->a.type == TG_TYPE_FP64;
@@ -147,8 +138,7 @@ static double bound_underflow(const freivalds_run *run, const row_sums *sums)
 /* Returns an element of B with the scale of its column. */
 static double read_b(const freivalds_run *run, int64_t l, int64_t col)
 {
-    return read_element(&run->b, run->batch, l, col) *
-           check_get_scale(run->problem->b_scale, run->problem->b_scale_data, col);
+    return read_element(&run->b, run->batch, l, col) * check_get_col_scale(run->problem, col);
 }
 
 /* Draws x, with 0 in columns that hold NaN or Inf. One draw gives 64 signs. */
@@ -166,7 +156,7 @@ static void mask_columns(freivalds_run *run)
 {
     run->b_max = 0;
     for (int64_t j = 0; j < run->n; j++)
-        run->is_masked[j] = run->problem->bias == TG_BIAS_COL && !isfinite(read_bias(run, 0, j));
+        run->is_masked[j] = (unsigned char)check_is_col_special(run->problem, j);
     for (int64_t l = 0; run->has_product && l < run->k; l++) {
         for (int64_t j = 0; j < run->n; j++) {
             double size = fabs(read_b(run, l, j));
@@ -223,8 +213,7 @@ static void add_product_row(const freivalds_run *run, int64_t row, row_sums *sum
         for (int r = 0; r < rounds; r++)
             z[r] += value * y[r];
     }
-    const tg_problem *problem = run->problem;
-    double alpha = run->alpha * check_get_scale(problem->a_scale, problem->a_scale_data, row);
+    double alpha = run->alpha * check_get_row_scale(run->problem, row);
     sums->factor = fabs(alpha);
     sums->peak += fmax(sums->factor, 1) * a_sum * run->b_max;
     sums->product_sum = sums->factor * size_sum;
@@ -233,7 +222,8 @@ static void add_product_row(const freivalds_run *run, int64_t row, row_sums *sum
         sums->difference[r] -= alpha * z[r];
 }
 
-/* Adds D_i x, subtracts (beta C_i + bias_i) x, and checks the class of every element. */
+/* Adds D_i x, subtracts the product of x and the terms that the epilogue adds, and checks the class
+ * of every element. */
 static void add_output_row(const freivalds_run *run, int64_t row, row_sums *sums)
 {
     const tg_problem *problem = run->problem;
@@ -241,17 +231,16 @@ static void add_output_row(const freivalds_run *run, int64_t row, row_sums *sums
     double added_sum = 0, added_square = 0, added_max = 0;
     for (int64_t j = 0; j < run->n; j++) {
         double d = read_element(&problem->d, run->batch, row, j);
-        double c = run->has_c ? run->beta * read_element(&problem->c, run->batch, row, j) : 0;
-        double bias = read_bias(run, row, j);
+        const check_added added = check_find_added(problem, run->batch, row, j);
         const double *x = run->x + j * run->rounds;
-        if (is_row_special || run->is_masked[j] || !isfinite(c) || !isfinite(bias)) {
+        if (is_row_special || run->is_masked[j] || !isfinite(added.sum)) {
             run->report->class_elem_count++;
             sums->has_wrong_class |= isfinite(d);
             if (!run->is_masked[j])
                 sums->is_finite = 0;
             continue;
         }
-        double size = fabs(c) + fabs(bias);
+        double size = (double)added.size;
         added_sum += size;
         added_square += size * size;
         added_max = fmax(added_max, size);
@@ -262,7 +251,7 @@ static void add_output_row(const freivalds_run *run, int64_t row, row_sums *sums
         sums->d_sum += fabs(d);
         sums->d_square += d * d;
         for (int r = 0; r < run->rounds; r++)
-            sums->difference[r] += (d - c - bias) * x[r];
+            sums->difference[r] += (double)(d - added.sum) * x[r];
     }
     sums->size_sum = sums->product_sum + added_sum;
     sums->size_norm = sums->product_norm + bound_norm(added_square, added_sum);
@@ -363,9 +352,7 @@ int check_watch_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
     run.n = problem->d.col_count;
     run.k = run.a.col_count;
     run.alpha = check_round_scalar(problem, problem->alpha);
-    run.beta = check_round_scalar(problem, problem->beta);
     run.has_product = run.alpha != 0 && run.k > 0;
-    run.has_c = run.beta != 0;
     double product_k = run.has_product ? (double)run.k : 0;
     double b_elems = 2 * product_k * (double)run.n; /* B is read twice */
     double row_elems = product_k + (double)run.n;

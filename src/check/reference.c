@@ -26,11 +26,6 @@ typedef struct reference_panel {
     long double sum[PANEL_COLS_MAX], size[PANEL_COLS_MAX];
 } reference_panel;
 
-double check_round_scalar(const tg_problem *problem, double scalar)
-{
-    return problem->a.type == TG_TYPE_FP64 ? scalar : (double)(float)scalar;
-}
-
 double check_get_product_error(const tg_problem *problem)
 {
     if (problem->precision == TG_PRECISION_TF32)
@@ -41,12 +36,6 @@ double check_get_product_error(const tg_problem *problem)
         problem->precision == TG_PRECISION_FP16X3)
         return 0x1p-18;
     return check_is_fp8(problem->a.type) && problem->precision == TG_PRECISION_DEFAULT ? 0x1p-5 : 0;
-}
-
-double check_get_rounding_count(const tg_problem *problem, int64_t k)
-{
-    int has_scale = problem->a_scale || problem->b_scale || problem->d_scale;
-    return (double)k + (has_scale ? 6 : 3);
 }
 
 int check_may_flush(const tg_problem *problem)
@@ -61,11 +50,6 @@ double check_bound_alignment(const tg_problem *problem, double gamma, double pro
     const double least = 0x1p-14; /* normal FP16 */
     int is_aligned = problem->a.type == TG_TYPE_FP16 && problem->precision == TG_PRECISION_DEFAULT;
     return is_aligned ? gamma * products * least * (max_a + max_b + least) : 0;
-}
-
-int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col)
-{
-    return batch * view->batch_stride + row * view->row_stride + col * view->col_stride;
 }
 
 static int64_t get_index(check_indices indices, int64_t i)
@@ -136,37 +120,22 @@ static void load_row(const tg_problem *problem, int64_t batch, int64_t row, refe
     }
 }
 
-double check_get_scale(tg_scale scale, const float *data, int64_t index)
-{
-    return scale == TG_SCALE_NONE ? 1 : data[scale == TG_SCALE_VECTOR ? index : 0];
-}
-
 static check_expected finish(const tg_problem *problem, int64_t batch, int64_t row, int64_t col,
                              const reference_panel *panel, int64_t j)
 {
-    long double alpha = check_round_scalar(problem, problem->alpha);
-    long double beta = check_round_scalar(problem, problem->beta);
+    const check_added added = check_find_added(problem, batch, row, col);
     check_expected expected = {.row_max_a = panel->max_a, .col_max_b = panel->max_b[j]};
     if (panel->k > 0) {
-        alpha *= (long double)check_get_scale(problem->a_scale, problem->a_scale_data, row) *
-                 check_get_scale(problem->b_scale, problem->b_scale_data, col);
-        expected.exact = alpha * panel->sum[j];
+        const long double factor =
+            (long double)check_round_scalar(problem, problem->alpha) *
+            ((long double)check_get_row_scale(problem, row) * check_get_col_scale(problem, col));
+        expected.exact = factor * panel->sum[j];
         expected.product_size = panel->size[j];
-        expected.scale = fabsl(alpha);
+        expected.scale = fabsl(factor);
         expected.magnitude = expected.scale * panel->size[j];
     }
-    if (beta != 0) {
-        int64_t offset = check_get_offset(&problem->c, batch, row, col);
-        long double term = beta * check_get_element(problem->c.type, problem->c.data, offset);
-        expected.exact += term;
-        expected.magnitude += fabsl(term);
-    }
-    if (problem->bias != TG_BIAS_NONE) {
-        int64_t index = problem->bias == TG_BIAS_ROW ? row : col;
-        long double term = check_get_element(problem->d.type, problem->bias_data, index);
-        expected.exact += term;
-        expected.magnitude += fabsl(term);
-    }
+    expected.exact += added.sum;
+    expected.magnitude += added.size;
     return expected;
 }
 

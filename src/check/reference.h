@@ -7,7 +7,7 @@
 #ifndef TG_CHECK_REFERENCE_H
 #define TG_CHECK_REFERENCE_H
 
-#include "check.h"
+#include "expected_epilogue.h"
 
 /* The exact value of an element of D before the activation, and the terms of its error bound. */
 typedef struct check_expected {
@@ -26,17 +26,8 @@ typedef struct check_indices {
 
 typedef void check_visitor(void *state, int64_t row, int64_t col, const check_expected *expected);
 
-/* Returns alpha or beta as the library uses it: rounded to FP32 unless the inputs are FP64. */
-double check_round_scalar(const tg_problem *problem, double scalar);
-
-/* Returns the scale of a row or column, 1 if there is none. */
-double check_get_scale(tg_scale scale, const float *data, int64_t index);
-
 /* Returns the relative error of products over |A||B|, in addition to the rounding of sums. */
 double check_get_product_error(const tg_problem *problem);
-
-/* Returns the number of roundings of one element: over k and in the epilogue. */
-double check_get_rounding_count(const tg_problem *problem, int64_t k);
 
 /* Returns 1 if instructions may take subnormal inputs and sums as zero. */
 int check_may_flush(const tg_problem *problem);
@@ -45,9 +36,6 @@ int check_may_flush(const tg_problem *problem);
  * inputs as 2^-14. For other types it is 0, even if gamma is infinite. */
 double check_bound_alignment(const tg_problem *problem, double gamma, double products, double max_a,
                              double max_b);
-
-/* Returns the offset in elements of (row, col) of batch entry `batch`. */
-int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col);
 
 /* Returns how many of `limit` items, of `flops_each` operations each, to compare for about `flops`
  * operations: all if possible, and at least the first and the last. */

@@ -114,7 +114,7 @@ TGI_INLINE uint16_t tgi_twin_from_fp32(float value)
 def add_operand(tree):
     """Adds operand residual: D = activation(alpha A B + beta C + bias + gamma residual). Its
     operation is in the epilogue of the CPU's rows and in that of a GPU's elements, not in that of
-    fragments."""
+    fragments. The tests' oracle has it too, in a file of its own."""
     tree.double("src/core/operands.def", r"^TGI_FACTOR\(beta, 0\.0\)\n",
                 lambda text: text.replace("beta", "gamma"))
     tree.double("src/core/operands.def", r"^TGI_OPERAND\(c, .*?\)\n", lambda _: (
@@ -142,6 +142,7 @@ TGI_INLINE {sum_type} tgi_add_residual_{kind}({sum_type} t, double gamma, {sum_t
     }
 \\g<0>""")
     add_operand_on_gpu(tree, "src/kernels/epilogue/element_epilogue.cuh")
+    add_operand_to_oracle(tree, "src/check/expected_epilogue.c")
 
 
 def add_operand_on_gpu(tree, path):
@@ -179,4 +180,16 @@ static __device__ __forceinline__ {sum_type} tgi_add_residual({sum_type} t, doub
 \\g<0>""")
 
 
-ADDITIONS = {"family": (add_family, 9), "type": (add_type, 15), "operand": (add_operand, 5)}
+def add_operand_to_oracle(tree, path):
+    tree.replace(path, r"^    return added;", """\
+    if (problem->gamma != 0)
+        add(&added, check_round_scalar(problem, problem->gamma) *
+                        (long double)check_get_element(
+                            problem->residual.type, problem->residual.data,
+                            check_get_offset(&problem->residual, batch, row, col)));
+\\g<0>""")
+    tree.replace(path, r"\(has_scale \? 6 : 3\)", "\\g<0> + (problem->gamma != 0 ? 2 : 0)")
+
+
+# The most files that an addition touches. An operand has five of the product and one of the oracle.
+ADDITIONS = {"family": (add_family, 9), "type": (add_type, 15), "operand": (add_operand, 6)}

@@ -1,5 +1,6 @@
 """Shows what an addition costs: makes those of additions.py in a copy of the tree, counts the files
-that each touches, builds the library and the command, and uses what was added.
+that each touches, builds the library and the command, and uses what was added. Products with the
+new operand are compared with the tests' oracle, and an oracle without it must refuse them.
 
 usage: test_additions.py ROOT CMAKE CC NVCC      (NVCC: empty where there is none)
 """
@@ -36,6 +37,12 @@ int main(void)
     return 0;
 }
 """
+
+# Problems that use the operand, with and without the other terms of the epilogue.
+PRODUCTS = [word for problem in ("37x29x41:gamma=2", "37x29x41:fp64:gamma=-1:beta=0.5",
+                                 "50x3x70:tn:bf16:gamma=0.5:bias=row:act=relu",
+                                 "5x64x9:fp8_e4m3:gamma=2", "64x48x0:gamma=3")
+            for word in ("--shape", problem)]
 
 
 def run(*command, **options):
@@ -106,6 +113,32 @@ class Additions(unittest.TestCase):
         run(CC, "-std=c11", "-I" + os.path.join(self.folder, "include"), source, "-L" + library,
             "-ltilegemm", "-Wl,-rpath," + library, "-o", program)
         self.assertEqual(run(program), "61\n")  # 1 * 3 + 2 * 4 + 10 * 5
+
+    def test_operand_agrees_with_the_oracle(self):
+        """Every row of the CPU forms products with the operand. An oracle that lacks the operand
+        finds each of them wrong."""
+        def count_wrong():
+            done = subprocess.run(
+                [self.tilegemm, "bench", *PRODUCTS, "--kernel", "all", "--peer", "none",
+                 "--rounds", "1", "--min-time", "0", "--json", "-"],
+                capture_output=True, text=True, check=False)
+            rows = [row for row in json.loads(done.stdout)["records"] if row["kind"] == "kernel"]
+            wrong = [row for row in rows if not row["is_right"]]
+            return len(rows), len(wrong), done.returncode
+
+        rows, wrong, status = count_wrong()
+        self.assertGreater(rows, 2 * len(PRODUCTS))
+        self.assertEqual((wrong, status), (0, 0))
+        path = os.path.join(self.folder, "src/check/expected_epilogue.c")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for mutant in (text.replace("if (problem->gamma != 0)", "if (0)"), text):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(mutant)
+            run(CMAKE, "--build", self.build, "--target", "tilegemm_command")
+            rows, wrong, status = count_wrong()
+            self.assertEqual(wrong, 0 if mutant == text else rows)
+            self.assertEqual(status == 0, mutant == text)
 
     def test_operand_is_refused_without_its_step(self):
         """Rows whose epilogue is by fragments lack the step of the operand; others have it."""
