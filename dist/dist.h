@@ -74,6 +74,15 @@ typedef struct tgi_dist_value {
 tg_status tgi_dist_agree_values(const tg_dist_grid *grid, tg_status status,
                                 const tgi_dist_value *values, int count, int64_t *choice);
 
+/* Figures of the links between ranks. links.def explains each of them. */
+typedef struct tgi_dist_figures {
+#define TGI_FIGURE(name, value, unit, meaning) double name;
+#include "model/figures/links.def"
+#undef TGI_FIGURE
+} tgi_dist_figures;
+
+extern const tgi_dist_figures tgi_dist_link_figures;
+
 /* Adds the predicted seconds of a product. The first call for a problem plans it, which takes what
  * a launch needs before a stream waits for another rank, and the grid keeps the answer. */
 tg_status tgi_dist_predict(const tg_dist_grid *grid, tg_context *context, const tg_problem *problem,

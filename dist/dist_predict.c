@@ -1,8 +1,14 @@
-/* What the ways to multiply are chosen by. */
+/* Predicts the times of products and of messages. The ways to multiply are chosen by them. */
 #include <string.h>
 
 #include "dist_wire.h"
 #include "tilegemm_lab.h"
+
+const tgi_dist_figures tgi_dist_link_figures = {
+#define TGI_FIGURE(name, value, unit, meaning) .name = value,
+#include "model/figures/links.def"
+#undef TGI_FIGURE
+};
 
 /* Lists all that a plan depends on but the pointers, of which the alignment counts. */
 static void list_key(const tg_context *context, const tg_problem *problem,
@@ -77,8 +83,7 @@ tg_status tgi_dist_predict(const tg_dist_grid *grid, tg_context *context, const 
 
 double tgi_dist_predict_link(const tg_dist_grid *grid, int64_t bytes)
 {
-    /* NVLink between GPUs of a host; a network of 200 Gbit/s between hosts */
-    static const double bytes_per_s[] = {3e11, 2.5e10}, latency_s[] = {1e-5, 3e-5};
-    const int is_linked = grid->wire->links != NULL;
-    return latency_s[is_linked] + (double)bytes / bytes_per_s[is_linked];
+    const tgi_dist_figures *f = &tgi_dist_link_figures;
+    return grid->wire->links ? f->network_s + (double)bytes / f->network_bytes_per_s
+                             : f->peer_s + (double)bytes / f->peer_bytes_per_s;
 }

@@ -123,9 +123,7 @@ static tg_status predict_chunks(const tgi_tensor_work *work, int64_t row_count, 
  * be alike. */
 static tg_status choose_scatter(const tgi_tensor_work *work, int64_t *is_whole)
 {
-    /* Estimates of a sum of two runs, of which one may lie in another GPU's memory, and of what a
-     * message takes longer that no other chunk hides. */
-    static const double memory_bytes_per_s = 2e12, message_s = 1e-5;
+    const tgi_dist_figures *f = &tgi_dist_link_figures;
     const int sum_count = work->rank_count - 1;
     const int64_t all = work->problem.a.row_count, rows = all / work->rank_count;
     const int64_t bytes =
@@ -136,9 +134,9 @@ static tg_status choose_scatter(const tgi_tensor_work *work, int64_t *is_whole)
     if (!status)
         status = predict_chunks(work, rows, &chunks_s);
     whole_s += tgi_dist_predict_link(work->grid, bytes * sum_count) +
-               sum_count * 3 * (double)bytes / memory_bytes_per_s;
+               sum_count * 3 * (double)bytes / f->sum_bytes_per_s;
     chunks_s = chunks_s * work->rank_count + tgi_dist_predict_link(work->grid, chunk_bytes);
-    *is_whole = whole_s < chunks_s + (chunk_bytes == bytes ? message_s : 0);
+    *is_whole = whole_s < chunks_s + (chunk_bytes == bytes ? f->alone_message_s : 0);
     return status;
 }
 

@@ -70,6 +70,7 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
 static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
                                 const tgi_packed_decision *decision, double macs_per_cycle)
 {
+    const tgi_cpu_figures *f = tgi_figures_find_cpu();
     double rows = (double)tgi_divide_up(p->m, decision->row_portions);
     double cols = (double)(tgi_divide_up(tgi_divide_up(p->n, tiles->cols), decision->col_portions) *
                            tiles->cols);
@@ -83,9 +84,10 @@ static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
     /* A tile of few rows or columns loads more for each product. */
     double tile_rows = rows < tiles->rows ? rows : tiles->rows;
     double tile_cols = cols < tiles->cols ? cols : tiles->cols;
-    double loads = 1.0 + 0.25 * (1.0 / tile_rows - 1.0 / tiles->rows) +
-                   0.25 * tiles->vector_elems * (1.0 / tile_cols - 1.0 / tiles->cols);
-    return rows * cols * k / macs_per_cycle * loads + packed * 0.25;
+    double loads =
+        1.0 + f->packed_load_share * (1.0 / tile_rows - 1.0 / tiles->rows +
+                                      tiles->vector_elems * (1.0 / tile_cols - 1.0 / tiles->cols));
+    return rows * cols * k / macs_per_cycle * loads + packed * f->packed_copy_cycles;
 }
 
 static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int thread_count,
@@ -108,7 +110,7 @@ static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, i
                 smaller(per_batch / (row_portions * k_splits), tgi_divide_up(p->n, tiles->cols));
             double cycles = count_task_cycles(p, tiles, decision, macs_per_cycle);
             if (k_splits > 1)
-                cycles *= 1.03; /* partial sums pass through memory */
+                cycles *= tgi_figures_find_cpu()->packed_splits_ratio;
             if (best_cycles == 0.0 || cycles < best_cycles) {
                 best_cycles = cycles;
                 best = *decision;
@@ -190,6 +192,7 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
                              const tgi_kernel *kernel, int thread_count,
                              tgi_packed_decision *decision, tgi_cpu_work *work)
 {
+    const tgi_cpu_figures *f = tgi_figures_find_cpu();
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
     const tgi_tile_set *tiles = tgi_cpu_packed_tiles(kernels, p->n);
     /* On 512-bit units half a vector takes as long as a whole one. */
@@ -220,17 +223,20 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     work->macs_per_cycle = macs_per_cycle;
     /* Tiles that follow rows each begin with another micropanel of B, whose first rows they wait
      * for. Sums in registers of AMX go to memory first. */
-    const double tile_cycles = tiles->open ? 300.0 : decision->is_along_rows ? 120.0 : 40.0;
-    work->fixed_cycles = 1000.0 * tasks + tile_cycles * tile_count;
+    const double tile_cycles = tiles->open               ? f->packed_open_tile_cycles
+                               : decision->is_along_rows ? f->packed_row_tile_cycles
+                                                         : f->packed_tile_cycles;
+    work->fixed_cycles = f->packed_task_cycles * tasks + tile_cycles * tile_count;
     /* Micropanels of a B in place are narrow columns, unless its rows are hardly wider. */
     double b_bytes = (double)(p->k * p->n) * (double)tgi_type_bytes(p->type);
     if (!decision->is_b_packed && p->n > 2 * tiles->cols && b_bytes > (double)machine->l1_bytes)
-        work->fixed_cycles += 0.3 * b_bytes * (double)p->batch_count;
+        work->fixed_cycles += f->packed_narrow_b_cycles * b_bytes * (double)p->batch_count;
     if (!decision->is_a_packed)
         work->fixed_cycles += tgi_cpu_count_strided_cycles(p) * (double)p->batch_count;
     if (p->d.col != 1) /* elements of D are finished one by one */
-        work->fixed_cycles += 3.0 * (double)p->m * (double)p->n * (double)p->batch_count;
+        work->fixed_cycles +=
+            f->apart_cycles * (double)p->m * (double)p->n * (double)p->batch_count;
     work->memory_bytes = tgi_model_operand_bytes(p);
-    work->memory_share = decision->is_b_packed || decision->is_along_rows ? 1.0 : 0.75;
+    work->memory_share = decision->is_b_packed || decision->is_along_rows ? 1.0 : f->packed_b_share;
     work->thread_count = (int)(tasks < thread_count ? tasks : thread_count);
 }

@@ -4,6 +4,7 @@
 
 #include "core/checked.h"
 #include "cpu/isa.h"
+#include "model/figures.h"
 #include "plan/backend.h"
 
 /* If chunks of k are tasks, their partial sums take at most this many bytes. */
@@ -71,7 +72,8 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
 static inline double tgi_cpu_count_strided_cycles(const tgi_problem *problem)
 {
     const int64_t elems = problem->a.col == 1 ? 0 : problem->m * problem->k;
-    return 0.13 * (double)(elems * tgi_type_bytes(problem->type));
+    return tgi_figures_find_cpu()->strided_a_cycles *
+           (double)(elems * tgi_type_bytes(problem->type));
 }
 
 /* Returns 1 if tiles apply all operands that the epilogue uses: C and the bias. */

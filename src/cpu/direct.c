@@ -5,7 +5,6 @@
 
 #include "cpu/micropanels.h"
 #include "model/cpu_model.h"
-#include "model/figures.h"
 
 /* A B along k is transposed into local memory, micropanel by micropanel, if a micropanel has at
  * most this. */

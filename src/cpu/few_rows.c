@@ -189,7 +189,10 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 {
     const tgi_kernel *kernel = proposal->kernel;
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
-    double macs_per_cycle = tgi_cpu_macs_per_cycle(kernel) * peak_share;
+    const tgi_cpu_figures *f = tgi_figures_find_cpu();
+    const int is_converted = tgi_type_bytes(p->type) < tgi_type_sum_bytes(p->type);
+    double macs_per_cycle =
+        tgi_cpu_macs_per_cycle(kernel) * peak_share * (is_converted ? f->strips_narrow_share : 1.0);
     proposal->is_legal = 1;
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
@@ -202,9 +205,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         .memory_bytes = tgi_model_operand_bytes(p),
         .memory_share = 1.0,
         /* Each row of each chunk is cleared, finished and written by calls of its own. */
-        .fixed_cycles =
-            1000.0 + entry_cycles * (double)p->batch_count +
-            chunks * (strips * 200.0 + (double)p->m * 200.0 + 4.0 * (double)(p->m * p->n) / lanes),
+        .fixed_cycles = f->strips_call_cycles + entry_cycles * (double)p->batch_count +
+                        chunks * ((strips + (double)p->m) * f->strips_row_cycles +
+                                  f->strips_sums_cycles * (double)(p->m * p->n) / lanes),
         .thread_count = 1};
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
     const int thread_count = tgi_cpu_count_threads(machine, proposal->serial_s);
@@ -235,16 +238,17 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *given,
                    TGI_SKINNY_ROWS);
         return;
     }
+    const tgi_cpu_figures *f = tgi_figures_find_cpu();
     /* Each update of the sums by TGI_RANK_DEPTH rows loads its columns of A first. Updates by
      * half of them and by single rows take the rest. */
     const double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
     const double m = (double)p->m, updates = (double)(p->k / TGI_RANK_DEPTH) * m / 2.0;
     const int64_t rest = p->k % TGI_RANK_DEPTH, half = TGI_RANK_DEPTH / 2;
     const double single = (double)(rest / half + rest % half) * m * (double)p->n / lanes;
-    /* Finishing an element takes a cycle or two, and more where D's elements lie apart. */
-    const double finished = (p->d.col == 1 ? 12.0 / lanes : 3.0) * m * (double)p->n;
-    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0.7,
-            30.0 * updates + 12.0 * single + finished);
+    const double finished =
+        (p->d.col == 1 ? f->rank_finish_cycles / lanes : f->apart_cycles) * m * (double)p->n;
+    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), f->rank_share,
+            f->rank_update_cycles * updates + f->rank_single_cycles * single + finished);
 }
 
 /* Returns the chunk length of `dot`. Each chunk ends with a sum over lanes, which costs as much as
@@ -267,10 +271,11 @@ static void propose_dot(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     proposal->is_legal = 1;
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
-    /* Reducing a vector to a number costs about as much as 8 products of vectors. */
+    /* Each sum of a vector's lanes takes as long as some products of vectors. */
+    const tgi_cpu_figures *f = tgi_figures_find_cpu();
     double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
-    double share = (double)p->k / ((double)p->k + 8.0 * lanes);
-    propose(machine, p, proposal, choose_dot_chunk(p), 0.9 * share, 0.0);
+    double share = (double)p->k / ((double)p->k + f->dot_lanes_products * lanes);
+    propose(machine, p, proposal, choose_dot_chunk(p), f->dot_share * share, 0.0);
 }
 
 const tgi_cpu_family tgi_cpu_rank = {.propose = propose_rank, .launch = launch_rank};

@@ -10,6 +10,9 @@
 
 /* Three tiles of 64 x 64 FP32 (A, B, sums) take 48 KiB, about an L1 cache. */
 #define TILE 64
+/* These cycles are a policy, not a measurement: with them the planner never chooses a kernel that
+ * teaches, though for a tiny product it may be as fast as the others. */
+#define TEACHING_CYCLES 1e5
 
 /* One tile of the problem adds A(row + i, k0 ..) B(k0 .., col + j) to sums[i][j]. */
 typedef struct region {
@@ -115,13 +118,13 @@ static tg_status launch_blocked(const tgi_call *call)
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
                     double macs_per_cycle)
 {
-    tgi_cpu_work work = {
-        .macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
-        .macs_per_cycle = macs_per_cycle,
-        .memory_bytes = tgi_model_operand_bytes(p),
-        .memory_share = 0.5,
-        .fixed_cycles = 1e5, /* keeps the planner from choosing a teaching kernel */
-        .thread_count = 1};
+    tgi_cpu_work work = {.macs =
+                             (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
+                         .macs_per_cycle = macs_per_cycle,
+                         .memory_bytes = tgi_model_operand_bytes(p),
+                         .memory_share = 1.0,
+                         .fixed_cycles = TEACHING_CYCLES,
+                         .thread_count = 1};
     proposal->is_legal = 1;
     proposal->workspace_bytes = SUMS_BYTES;
     proposal->predicted_s = proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
@@ -136,7 +139,7 @@ static void propose_sequential(const tgi_machine *machine, const tgi_problem *p,
 static void propose_blocked(const tgi_machine *machine, const tgi_problem *p,
                             tgi_proposal *proposal)
 {
-    propose(machine, p, proposal, 1.5);
+    propose(machine, p, proposal, tgi_figures_find_cpu()->blocked_macs_per_cycle);
 }
 
 const tgi_cpu_family tgi_cpu_sequential = {.propose = propose_sequential,

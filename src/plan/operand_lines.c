@@ -6,6 +6,7 @@
 
 #include "core/alloc.h"
 #include "core/checked.h"
+#include "model/figures.h"
 #include "threads/threads.h"
 
 /* A thread moves this much at a time. */
@@ -14,11 +15,6 @@
 /* The part of the next line that is prefetched. */
 #define READ_AHEAD_BYTES 4096
 
-/* The bus copies shorter lines more slowly than threads copy them to pinned blocks. If lines lie
- * far apart, this also holds for longer ones. */
-#define LONG_LINE_BYTES 1024
-#define LONG_FAR_LINE_BYTES 32768
-#define NEAR_PITCH 2 /* pitch over the bytes of a line */
 /* The largest pitch that a GPU's driver takes. */
 #define LONG_PITCH_MAX INT32_MAX
 
@@ -33,9 +29,10 @@ int tgi_operand_lines_choose_threads(void)
 
 int tgi_operand_lines_are_long(double line_bytes, double line_pitch)
 {
+    const tgi_panel_figures *f = tgi_figures_find_panels();
     return line_pitch >= line_bytes && line_pitch <= LONG_PITCH_MAX &&
-           line_bytes >=
-               (line_pitch <= NEAR_PITCH * line_bytes ? LONG_LINE_BYTES : LONG_FAR_LINE_BYTES);
+           line_bytes >= (line_pitch <= f->near_pitch_ratio * line_bytes ? f->long_line_bytes
+                                                                         : f->long_far_line_bytes);
 }
 
 static int64_t get_distance(int64_t stride)

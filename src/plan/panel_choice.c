@@ -24,14 +24,23 @@
 
 /* D, C and the streamed operand have at least two slots. */
 enum { buffer_count = 2, ROW_MAX = 4 };
-/* The search takes at most this share of the predicted time of the first candidate. */
+/*
+ * These five numbers are policies, not measurements; h200_panels.def has what was measured.
+ *   SEARCH_SHARE   the search may take this share of the first candidate's predicted time. A caller
+ *                  who multiplies once must not wait for a plan longer than it can save.
+ *   CANDIDATE_MAX  so many candidates have all sizes of interest. More would only let the first
+ *                  call of a huge product wait.
+ *   COPY_MIN_S     copies of less time are not searched, because their share pays for two
+ *                  candidates, and two do not make a search.
+ *   D_SHARE        D has more than two slots if they take at most this share of the memory. The
+ *                  operands, which are read again, need the memory more than D does.
+ *   THREAD_COUNT   host threads beside a chip that is not installed: those of the machine on which
+ *                  h200_panels.def was measured.
+ */
 #define SEARCH_SHARE 0.01
 #define CANDIDATE_MAX 192
-/* If copies take less time than this, nothing is searched. */
 #define COPY_MIN_S 5e-3
-/* D has more than two slots if they take at most this share of the memory. */
 #define D_SHARE 0.1
-/* The assumed number of host threads beside a chip that is not installed. */
 #define THREAD_COUNT 16
 
 typedef struct cut_search {

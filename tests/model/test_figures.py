@@ -1,5 +1,6 @@
 """Tests that the committed figures of the models are as tools/measure/fit_model writes them, that
-its check refuses files that are not, and that docs/model.md names the figures of the GPU model.
+its check refuses files that are not, that the figures of the CPU are what it fits to the committed
+calls, and that docs/model.md names the figures of the GPU model.
 
 usage: test_figures.py SOURCE_FOLDER
 """
@@ -46,6 +47,20 @@ class Figures(unittest.TestCase):
         self.assertEqual(compare_names(text), (set(), set()))
         renamed = text.replace("`wgmma_call_s`", "`wgmma_recall_s`")
         self.assertEqual(compare_names(renamed), ({"wgmma_call_s"}, {"wgmma_recall_s"}))
+
+    def test_fit(self):
+        """zen5.def is what the fit gives, and the values from which the fit starts are refused."""
+        results = ROOT / "bench/results/cpu"
+        tool = ROOT / "tools/measure/fit_model"
+        python = tool.read_text(encoding="utf-8").split("\n", 1)[0][2:]
+        if subprocess.run([python, "-c", "import numpy"], check=False).returncode:
+            self.skipTest("no numpy")
+        first = ["--from", str(results / "first_zen5.csv"), str(results / "plans_zen5.csv")]
+        for rounds, status in (("40", 0), ("0", 1)):
+            done = subprocess.run([python, str(tool), "--verify", "--chip", "zen5", "--rounds",
+                                   rounds, *first], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertIn("packed_task_cycles is", done.stdout)
 
     def assert_refused(self, change, told):
         text = (ROOT / "src/model/figures/h200.def").read_text(encoding="utf-8")
