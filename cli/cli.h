@@ -1,6 +1,6 @@
 /*
- * One function for each command, exit codes, error lines, and the reading of option values. Depends
- * on include/ alone.
+ * Declares one function for each command, exit codes, error lines, and the reading of option
+ * values. Depends on include/ alone.
  */
 #ifndef TG_CLI_H
 #define TG_CLI_H

@@ -1,6 +1,7 @@
 /*
- * The fields of the instruments' structs by name. JSON is written from these lists and chips are
- * read by them. fields.c needs no library, because the report's page is built with it too.
+ * Declares the fields of the instruments' structs by name. JSON is written from these lists and
+ * chips are read by them. fields.c needs no library, because the report's page is built with it
+ * too.
  */
 #ifndef TG_CLI_FIELDS_H
 #define TG_CLI_FIELDS_H

@@ -1,4 +1,4 @@
-/* Structs as JSON, by the lists of fields.h. */
+/* Writes structs as JSON, by the lists of fields.h. */
 #ifndef TG_CLI_FIELDS_JSON_H
 #define TG_CLI_FIELDS_JSON_H
 

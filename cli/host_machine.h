@@ -1,6 +1,4 @@
-/*
- * The machine as the operating system describes it, for `info` and the head of a measurement.
- */
+/* Describes the machine as the operating system does, for `info` and the head of a measurement. */
 #ifndef TG_CLI_HOST_MACHINE_H
 #define TG_CLI_HOST_MACHINE_H
 

@@ -1,6 +1,6 @@
 /*
- * One form of JSON for every command: an indent of two spaces, keys in the order in which they were
- * set. The page of a report holds the same without spaces.
+ * Writes JSON in one form for every command: an indent of two spaces, keys in the order in which
+ * they were set. The page of a report holds the same without spaces.
  */
 #include "json_output.h"
 

@@ -1,6 +1,4 @@
-/*
- * JSON to a file (under a temporary name, then renamed) or to standard output.
- */
+/* Writes JSON to a file (under a temporary name, then renamed) or to standard output. */
 #ifndef TG_CLI_JSON_OUTPUT_H
 #define TG_CLI_JSON_OUTPUT_H
 

@@ -1,6 +1,4 @@
-/*
- * The front of the command: its own options, and the choice of a command.
- */
+/* Reads the command's own options and calls the function of the command that is named. */
 #include "cli.h"
 #include "files/standard_streams.h"
 

@@ -1,4 +1,4 @@
-/* The operands that repeated calls read and write, on the CPU or on a GPU. */
+/* Declares the operands that repeated calls read and write, on the CPU or on a GPU. */
 #ifndef TG_CLI_OPERAND_RING_H
 #define TG_CLI_OPERAND_RING_H
 

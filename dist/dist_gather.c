@@ -1,4 +1,4 @@
-/* Products of matrices in the memory of GPUs. A rank gathers op(A) of its rows and op(B) of its
+/* Multiplies matrices in the memory of GPUs. A rank gathers op(A) of its rows and op(B) of its
  * columns, whole along k, so that each element of D is formed by one product. They come in pieces,
  * and what has come is multiplied while the next piece is under way. */
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What goes over links: messages, and parcels by NCCL. */
+/* Sends messages over links, and parcels by NCCL. */
 #include <sched.h>
 #include <stdlib.h>
 

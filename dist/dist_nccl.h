@@ -1,4 +1,5 @@
-/* NCCL, libnccl.so.2. It is opened at run time, where it is present. */
+/* Declares the functions of NCCL, libnccl.so.2, that links use. It is opened at run time, where it
+ * is present. */
 #ifndef TGI_DIST_NCCL_H
 #define TGI_DIST_NCCL_H
 

@@ -1,4 +1,4 @@
-/* Parcels that go by way of pinned memory and MPI. Two slots of a link are in use at once: one is
+/* Sends parcels by way of pinned memory and MPI. Two slots of a link are in use at once: one is
  * copied while the other is sent. */
 #include "dist_wire_links.h"
 

@@ -1,4 +1,4 @@
-/* Public structs of this version and of later ones, and their constructors. */
+/* Reads public structs of this version and of later ones, and has their constructors. */
 #include <string.h>
 
 #include "dist.h"

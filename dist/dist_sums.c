@@ -1,4 +1,4 @@
-/* Sums that are kept beside D, and D made of them. */
+/* Keeps sums beside D, and makes D of them. */
 #include "core/dtype.h"
 #include "dist.h"
 

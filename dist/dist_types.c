@@ -1,4 +1,4 @@
-/* Types of MPI, and messages that are counted in them. */
+/* Makes types of MPI, and sends messages that are counted in them. */
 #include "dist.h"
 
 int tgi_dist_commit_type(int error, MPI_Datatype *type)

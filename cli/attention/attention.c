@@ -1,5 +1,5 @@
 /*
- * tilegemm attention: D = softmax(scale Q K^T + bias) V on files.
+ * tilegemm attention computes D = softmax(scale Q K^T + bias) V on files.
  *
  * The order of the work is that of tilegemm multiply: refuse what is wrong, reserve the outputs,
  * compute into them, check them, and only then give them their names.

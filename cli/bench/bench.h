@@ -1,6 +1,4 @@
-/*
- * The options, shapes, contenders and results that the files of `tilegemm bench` share.
- */
+/* Declares the options, shapes, contenders and results that the files of `tilegemm bench` share. */
 #ifndef TG_CLI_BENCH_H
 #define TG_CLI_BENCH_H
 

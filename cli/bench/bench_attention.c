@@ -1,5 +1,6 @@
 /*
- * The contender of an attention: the plan of its context, with operands of uniform random numbers.
+ * Makes the contender of an attention: the plan of its context, with operands of uniform random
+ * numbers.
  */
 #include "bench/bench.h"
 

@@ -1,6 +1,6 @@
 /*
- * The contender "unfused": our product without bias, activation and scale of D, and a second pass
- * over D that applies them. Beside it stands what an epilogue in the kernel saves.
+ * Makes the contender "unfused": our product without bias, activation and scale of D, and a second
+ * pass over D that applies them. Beside it stands what an epilogue in the kernel saves.
  */
 #include "bench/bench.h"
 

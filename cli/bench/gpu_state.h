@@ -1,5 +1,5 @@
 /*
- * Clock, power and throttling of a GPU, read through NVML (libnvidia-ml.so.1, opened at run time).
+ * Reads clock, power and throttling of a GPU through NVML (libnvidia-ml.so.1, opened at run time).
  */
 #ifndef TG_CLI_GPU_STATE_H
 #define TG_CLI_GPU_STATE_H

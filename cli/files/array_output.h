@@ -1,6 +1,6 @@
 /*
- * The array that a command computes into: the mapped .npy file itself, or a block of memory that is
- * written as a .mtx file at the end.
+ * Declares the array that a command computes into: the mapped .npy file itself, or a block of
+ * memory that is written as a .mtx file at the end.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * Matrices in files: NumPy .npy and .npz, MatrixMarket .mtx. A .npy file of the type asked for is
- * mapped, not copied; a .mtx file is parsed into memory.
+ * Declares matrices in files: NumPy .npy and .npz, MatrixMarket .mtx. A .npy file of the type asked
+ * for is mapped, not copied; a .mtx file is parsed into memory.
  *
  * Opening takes two calls, because the other operand decides the element type of a text file:
  * cli_open_array reads the header, cli_load_matrix gives the elements in a type.

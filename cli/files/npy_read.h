@@ -1,5 +1,5 @@
 /*
- * The header of a .npy file, versions 1 to 3:
+ * A .npy file, versions 1 to 3, begins with a header:
  *     "\x93NUMPY", major, minor, header length (2 bytes in version 1, else 4, little-endian),
  *     then a Python dict in text: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
  * (numpy.lib.format). The parser knows these keys and values alone; nothing in a file is ever

@@ -1,7 +1,8 @@
 /*
- * A file that appears whole or not at all. It is written as a temporary file in the folder of its
- * path and renamed at the end, so a file that was there stays until then and may be an input. No
- * signal but SIGKILL leaves a temporary file (temporary_file.h). Two outputs can be open at a time.
+ * Declares a file that appears whole or not at all. It is written as a temporary file in the folder
+ * of its path and renamed at the end, so a file that was there stays until then and may be an
+ * input. No signal but SIGKILL leaves a temporary file (temporary_file.h). Two outputs can be open
+ * at a time.
  *
  * A link is followed, also to a file that does not exist yet. A new file gets the permissions that
  * the umask leaves. A file that is replaced passes on its permissions, its access list and its

@@ -1,5 +1,5 @@
 /*
- * The standard streams of the process.
+ * Makes the standard streams of the process safe to use.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * Temporary files beside the files that they will replace. Two can exist at a time.
+ * Declares temporary files beside the files that they will replace. Two can exist at a time.
  *
  * While one exists, every signal whose default action ends the process removes it and then ends the
  * process by that same signal. A signal that is ignored stays ignored, and a handler of others

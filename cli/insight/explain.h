@@ -1,6 +1,4 @@
-/*
- * The types and functions that the files of `tilegemm explain` share.
- */
+/* Declares the types and functions that the files of `tilegemm explain` share. */
 #ifndef TG_CLI_EXPLAIN_H
 #define TG_CLI_EXPLAIN_H
 

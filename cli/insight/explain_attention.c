@@ -1,5 +1,5 @@
 /*
- * tilegemm explain of an attention: its operations and bytes, compared with a score matrix in
+ * tilegemm explain shows an attention's operations and bytes, compared with a score matrix in
  * memory, and its rungs on a chip.
  */
 #include "insight/explain.h"

@@ -1,6 +1,4 @@
-/*
- * The GPUs as `tilegemm info` shows them.
- */
+/* Declares the GPUs as `tilegemm info` shows them. */
 #ifndef TG_CLI_INFO_GPU_H
 #define TG_CLI_INFO_GPU_H
 

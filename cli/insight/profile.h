@@ -1,6 +1,4 @@
-/*
- * The types and functions that the files of `tilegemm profile` share.
- */
+/* Declares the types and functions that the files of `tilegemm profile` share. */
 #ifndef TG_CLI_PROFILE_H
 #define TG_CLI_PROFILE_H
 

@@ -1,4 +1,4 @@
-/* The types and functions that the files of `tilegemm simulate` share. */
+/* Declares the types and functions that the files of `tilegemm simulate` share. */
 #ifndef TG_CLI_SIMULATE_H
 #define TG_CLI_SIMULATE_H
 

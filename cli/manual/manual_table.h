@@ -1,5 +1,6 @@
 /*
- * The commands with their options, as the generators of manual pages and completions read them.
+ * Declares the commands with their options, as the generators of manual pages and completions read
+ * them.
  */
 #ifndef TG_CLI_MANUAL_TABLE_H
 #define TG_CLI_MANUAL_TABLE_H

@@ -112,7 +112,7 @@ static const char doc[] =
     "  tilegemm multiply a.mtx b.npy -o d.mtx --type fp64 --threads 4\n"
     "  tilegemm multiply a.npy b.npy -o d.npy --device cuda --check\n"
     "  tilegemm multiply big_a.npy big_b.npy -o d.npy --memory 16G\n"
-    "  tilegemm multiply layer.npz:x layer.npz:w -o y.npy --bias bias.npy --activation relu\n"
+    "  tilegemm multiply l.npz:x l.npz:w -o y.npy --bias b.npy --activation relu\n"
     "  tilegemm multiply a.npy b.npy -o d.npy --type bf16 --output-type fp32 "
     "--json\n\n"
     "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 "

@@ -1,7 +1,7 @@
 /*
- * A D that is formed in panels and outlives its run: the file D.partial holds the panels that are
- * done and, behind the elements, a journal. The journal says what the run multiplies, so that only
- * the same run goes on, and how many panels are done.
+ * Declares a D that is formed in panels and outlives its run: the file D.partial holds the panels
+ * that are done and, behind the elements, a journal. The journal says what the run multiplies, so
+ * that only the same run goes on, and how many panels are done.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * Libraries to measure against, opened at run time. A row of peer.c describes a peer; a peer_call
- * is one of our problems in the peer's terms.
+ * Declares the libraries to measure against, which are opened at run time. A row of peer.c
+ * describes a peer; a peer_call is one of our problems in the peer's terms.
  */
 #ifndef TG_CLI_PEER_H
 #define TG_CLI_PEER_H

@@ -1,6 +1,4 @@
-/*
- * The three libraries with the CBLAS interface: OpenBLAS, BLIS and MKL.
- */
+/* Calls the three libraries with the CBLAS interface: OpenBLAS, BLIS and MKL. */
 #include "peers/peer.h"
 
 #include <dlfcn.h>

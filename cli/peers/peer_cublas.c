@@ -1,5 +1,6 @@
 /*
- * cuBLAS with its default choice. It computes column-major: our row-major D is its D^T = B^T A^T.
+ * Calls cuBLAS with its default choice. It computes column-major: our row-major D is its D^T = B^T
+ * A^T.
  */
 #include "peers/peer.h"
 #include "check.h"

@@ -1,6 +1,6 @@
 /*
- * cuBLASLt with its default, the first of the candidates that it proposes for a shape, and at its
- * best: with the candidate that is fastest when each is timed on the operands. It computes
+ * Calls cuBLASLt with its default, the first of the candidates that it proposes for a shape, and at
+ * its best, with the candidate that is fastest when each is timed on the operands. It computes
  * column-major: our row-major D is its D^T.
  */
 #include "peers/peer.h"

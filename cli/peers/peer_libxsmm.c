@@ -1,6 +1,7 @@
 /*
- * LIBXSMM, which compiles a kernel for the sizes of a small product. It computes column-major: our
- * row-major D is its D^T = B^T A^T. A loop over the entries of a batch calls the kernel.
+ * Calls LIBXSMM, which compiles a kernel for the sizes of a small product. It computes
+ * column-major: our row-major D is its D^T = B^T A^T. A loop over the entries of a batch calls the
+ * kernel.
  */
 #include "peers/peer.h"
 

@@ -1,6 +1,6 @@
 /*
- * oneDNN's sgemm, and the functions that its two ways share. They are declared here, so the build
- * needs no header.
+ * Calls oneDNN's sgemm, and has the functions that oneDNN's two ways share. They are declared here,
+ * so the build needs no header.
  */
 #include "peers/peer.h"
 

@@ -1,7 +1,7 @@
 /*
- * oneDNN's matmul primitive on plain row-major memory, fp32 and bf16, with a batch, a bias and
- * operations after it. Its structs come from oneDNN 2's header at build time, its functions from
- * dlsym.
+ * Calls oneDNN's matmul primitive on plain row-major memory, fp32 and bf16, with a batch, a bias
+ * and operations after it. Its structs come from oneDNN 2's header at build time, its functions
+ * from dlsym.
  */
 #include "peers/peer.h"
 

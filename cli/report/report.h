@@ -1,6 +1,4 @@
-/*
- * The types and functions that the files of `tilegemm report` share.
- */
+/* Declares the types and functions that the files of `tilegemm report` share. */
 #ifndef TG_CLI_REPORT_H
 #define TG_CLI_REPORT_H
 

@@ -1,6 +1,6 @@
 /*
- * The part of the page's data that only the simulator provides: counts by line, requests of a warp,
- * walks.
+ * Makes the part of the page's data that only the simulator provides: counts by line, requests of a
+ * warp, walks.
  */
 #include "report/report.h"
 

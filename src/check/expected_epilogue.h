@@ -1,6 +1,6 @@
 /*
- * The oracle's own epilogue: what becomes of an exact sum of products. The triple loop, Freivalds'
- * check and the comparison use it. It shares no code with the epilogue of the library
+ * Declares the oracle's own epilogue: what becomes of an exact sum of products. The triple loop,
+ * Freivalds' check and the comparison use it. It shares no code with the epilogue of the library
  * (core/epilogue.h), which it judges. This file is private to src/check.
  *
  * SPDX-License-Identifier: MIT

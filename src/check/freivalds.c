@@ -1,5 +1,5 @@
 /*
- * Freivalds' check: D x against alpha A (B x) + beta C x + bias x for random x of +-1.
+ * Freivalds' check compares D x with alpha A (B x) + beta C x + bias x for random x of +-1.
  *
  * The bound. An element that keeps the promise of tilegemm.h is off by at most
  *     |e_ij| <= g S_ij + u_D |exact_ij| + eta,   S = |alpha| |A||B| + |beta||C| + |bias|,

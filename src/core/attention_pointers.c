@@ -1,4 +1,4 @@
-/* The last checks of an attention, which need its pointers. */
+/* Makes the last checks of an attention, which need its pointers. */
 #include <stdint.h>
 
 #include "core/attention_problem.h"

@@ -1,4 +1,4 @@
-/* VALIDATE of an attention, before and after its pointers are known. */
+/* VALIDATE of an attention has two halves, before and after its pointers are known. */
 #include "core/attention_problem.h"
 
 #include <math.h>

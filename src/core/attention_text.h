@@ -1,4 +1,4 @@
-/* Attention as text: declarations that the reader and the writer share. tilegemm_attention.h has
+/* Declares what the reader and the writer of attentions as text share. tilegemm_attention.h has
  * the grammar. */
 #ifndef TGI_ATTENTION_TEXT_H
 #define TGI_ATTENTION_TEXT_H

@@ -1,4 +1,4 @@
-/* Environment variables: one list (env.def), one way to read them. */
+/* Declares the environment variables: one list (env.def), one way to read them. */
 #ifndef TGI_ENV_H
 #define TGI_ENV_H
 

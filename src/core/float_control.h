@@ -1,4 +1,5 @@
-/* The floating-point control of a thread: rounding mode, treatment of subnormals, traps. */
+/* Reads and sets the floating-point control of a thread: rounding mode, treatment of subnormals,
+ * traps. */
 #ifndef TGI_FLOAT_CONTROL_H
 #define TGI_FLOAT_CONTROL_H
 

@@ -1,5 +1,5 @@
 /*
- * Problems as text: the declarations that the reader (problem_text_read.c), its matrices
+ * Declares what the reader of problems as text (problem_text_read.c), its matrices
  * (problem_text_layout.c) and the writer (problem_text_write.c) share. tilegemm.h has the grammar.
  * Defaults of a text:
  *   - A and B are row-major as stored, D is row-major (column-major with dcol), without padding;

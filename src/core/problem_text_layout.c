@@ -1,4 +1,4 @@
-/* The matrices of a problem that was read from text: shapes, types and strides. */
+/* Makes the matrices of a problem that was read from text: shapes, types and strides. */
 #include "core/problem_text.h"
 #include "core/status.h"
 

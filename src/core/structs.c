@@ -1,4 +1,4 @@
-/* Public structs of other versions, and the constructors of tilegemm.h. */
+/* Reads public structs of other versions, and has the constructors of tilegemm.h. */
 #include "core/structs.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* VALIDATE: from the caller's problem to the canonical one, or an error that names the argument. */
+/* VALIDATE makes the canonical problem from the caller's, or an error that names the argument. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * The micro-kernel on AMX tiles: 32 x 32 sums in four tile registers of 16 x 16. A step takes 32
- * values of k: two registers of A, 16 rows of pairs each, and two of B, 16 rows of 16 pairs.
+ * The micro-kernel on AMX tiles forms 32 x 32 sums in four tile registers of 16 x 16. A step takes
+ * 32 values of k: two registers of A, 16 rows of pairs each, and two of B, 16 rows of 16 pairs.
  *
  * The including file has included the vectors and defines ISA_NAME, TARGET and the operations on
  * tile registers, whose numbers are literals. Tests define them in C:

@@ -1,5 +1,5 @@
 /*
- * The softmax between the two products of attention. This file is included once for each
+ * The softmax stands between the two products of attention. This file is included once for each
  * instruction set and type of the sums. Lanes are queries, and a row of a block is one key. Nothing
  * is added across lanes, and a lane's operations do not depend on its neighbours.
  */

@@ -1,4 +1,4 @@
-/* Attention on the CPU: copies operands to and from the blocks of a thread. */
+/* Copies the operands of an attention on the CPU to and from the blocks of a thread. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Attention on the CPU: blocks of keys, from products to sums. */
+/* Takes the blocks of keys of an attention on the CPU from products to sums. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Attention on the CPU: divides the work among threads. A task is a tile of queries of one head of
- * keys. If there are few such tiles, a task is one split of the keys of a tile, and the states of
- * the splits are merged afterwards. */
+/* Divides the work of an attention on the CPU among threads. A task is a tile of queries of one
+ * head of keys. If there are few such tiles, a task is one split of the keys of a tile, and the
+ * states of the splits are merged afterwards. */
 #include "cpu/attention_tasks.h"
 
 #include <stdio.h>

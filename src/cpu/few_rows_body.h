@@ -1,6 +1,6 @@
 /*
- * sums += A B for few rows of A. B is read once. This file is included once for each instruction
- * set and input type (IN_NAME, ACC_NAME, DOT_COLS), see names.h.
+ * Forms sums += A B for few rows of A. B is read once. This file is included once for each
+ * instruction set and input type (IN_NAME, ACC_NAME, DOT_COLS), see names.h.
  */
 #include "cpu/names.h"
 

@@ -1,6 +1,6 @@
 /*
- * The epilogue of wide tiles, for cpu/tile_body.h: in registers where its operations are few, else
- * through memory.
+ * Applies the epilogue of wide tiles, for cpu/tile_body.h: in registers where its operations are
+ * few, else through memory.
  */
 
 /* Loads the vector v of a row of a tile; the last one may be partial. */

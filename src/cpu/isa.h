@@ -1,4 +1,4 @@
-/* The functions of an instruction set for the families, for one input type. */
+/* Declares the functions of an instruction set for the families, for one input type. */
 #ifndef TGI_CPU_ISA_H
 #define TGI_CPU_ISA_H
 

@@ -1,5 +1,5 @@
-/* The innermost two loops of the direct and packed families: they compute a block of D by register
- * tiles. */
+/* Runs the innermost two loops of the direct and packed families, which compute a block of D by
+ * register tiles. */
 #ifndef TGI_CPU_MICROPANELS_H
 #define TGI_CPU_MICROPANELS_H
 

@@ -1,5 +1,5 @@
 /*
- * The micro-kernel of narrow tiles, of at most one vector of columns, for cpu/tile_body.h. Tiny
+ * This micro-kernel forms narrow tiles, of at most one vector of columns, for cpu/tile_body.h. Tiny
  * products consist of it: it computes one tile, applies alpha, C, a bias and ReLU in registers, and
  * has no instruction that does not serve the tile. Masks cost nothing, so one body serves all
  * columns.

@@ -1,7 +1,6 @@
 /*
- * Packing of BF16 pairs along k for instructions that multiply pairs. This file is included after
- * the vectors of AVX-512. A vector has 16 pairs. Squares of 16 x 16 pairs are transposed in
- * registers.
+ * Packs BF16 pairs along k for instructions that multiply pairs. This file is included after the
+ * vectors of AVX-512. A vector has 16 pairs. Squares of 16 x 16 pairs are transposed in registers.
  */
 #define PAIRS 16
 

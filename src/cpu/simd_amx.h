@@ -1,8 +1,8 @@
 /*
- * Tile registers of AMX. The instructions stand here as text, because compilers differ in what
- * their own functions promise about memory. TDPBF16PS sums products of even and of odd values of
- * k apart, each by fused multiply-adds, adds the two and adds that to the register. It reads
- * subnormals as zero, makes none and rounds to nearest even.
+ * Wraps the instructions on the tile registers of AMX. The instructions stand here as text, because
+ * compilers differ in what their own functions promise about memory. TDPBF16PS sums products of
+ * even and of odd values of k apart, each by fused multiply-adds, adds the two and adds that to the
+ * register. It reads subnormals as zero, makes none and rounds to nearest even.
  */
 #ifndef TGI_SIMD_AMX_H
 #define TGI_SIMD_AMX_H

@@ -1,5 +1,6 @@
 /*
- * Vectors of AVX-512 (F, BW, DQ, VL). The same names exist in simd_avx2.h and simd_generic.h:
+ * Defines the vectors of AVX-512 (F, BW, DQ, VL). The same names exist in simd_avx2.h and
+ * simd_generic.h:
  *
  *   <type>_elem      element in memory; <type>_vec: a vector of it, ready for arithmetic
  *   fp32_*, fp64_*   load, load_some (the first n, the rest 0), store, store_some, stream (past the

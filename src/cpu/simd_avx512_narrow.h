@@ -1,7 +1,7 @@
 /*
- * Vectors of narrow tiles, with the operations that cpu/narrow_tile_body.h uses: half vectors,
- * fp32x8 and fp64x4, which units of 256 bits finish in half the time, and whole ones, fp32x16 and
- * fp64x8.
+ * Defines the vectors of narrow tiles, with the operations that cpu/narrow_tile_body.h uses: half
+ * vectors, fp32x8 and fp64x4, which units of 256 bits finish in half the time, and whole ones,
+ * fp32x16 and fp64x8.
  */
 #ifndef TGI_SIMD_AVX512_NARROW_H
 #define TGI_SIMD_AVX512_NARROW_H

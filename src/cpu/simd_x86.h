@@ -1,5 +1,5 @@
-/* Operations that AVX2 and AVX-512 share. Their vectors include this file after TARGET and
- * INLINE. */
+/* Defines the operations that AVX2 and AVX-512 share. Their vectors include this file after TARGET
+ * and INLINE. */
 #ifndef TGI_SIMD_X86_H
 #define TGI_SIMD_X86_H
 

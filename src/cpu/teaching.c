@@ -1,5 +1,5 @@
 /*
- * The two rungs of the ladder without register tiles, in plain C: `sequential`, the textbook triple
+ * The two rungs of the ladder without register tiles are plain C: `sequential`, the textbook triple
  * loop, and `blocked`, the same loops over tiles that stay in cache.
  */
 #include <string.h>

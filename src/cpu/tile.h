@@ -1,5 +1,6 @@
 /*
- * Micro-kernels: one register tile of D, the innermost work of the direct and packed families.
+ * A micro-kernel forms one register tile of D, the innermost work of the direct and packed
+ * families.
  *
  *     D = act(alpha * (A B) + beta * C + bias)    A is rows x k, B is k x cols, C, D rows x cols
  *

@@ -1,7 +1,7 @@
 /*
- * The micro-kernel's one body, included once for each instruction set and type. The including file
- * has included the vectors (simd_*.h) and defines ACC_NAME (fp32 or fp64), IN_NAME (what A and B
- * hold: fp32, fp64 or bf16x2), K_PER_ELEM (products an element of A holds), TILE_ROWS (up to 14)
+ * This body of the micro-kernel is included once for each instruction set and type. The including
+ * file has included the vectors (simd_*.h) and defines ACC_NAME (fp32 or fp64), IN_NAME (what A and
+ * B hold: fp32, fp64 or bf16x2), K_PER_ELEM (products an element of A holds), TILE_ROWS (up to 14)
  * and TILE_VECTORS (1, 2 or 3). Tiles of one vector are narrow, see narrow_tile_body.h.
  */
 #include <string.h>

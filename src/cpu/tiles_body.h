@@ -1,4 +1,4 @@
-/* The tile shapes of one type: one for the direct and one for the packed family, or one for
+/* Makes the tile shapes of one type: one for the direct and one for the packed family, or one for
  * both. */
 #define TILE_ROWS PACKED_ROWS
 #define TILE_VECTORS PACKED_VECTORS

@@ -1,4 +1,4 @@
-/* The table of the rungs of attention, and the attentions that they accept. */
+/* Has the table of the rungs of attention, and tells which attentions they accept. */
 #include "model/attention_rungs.h"
 
 #include <string.h>

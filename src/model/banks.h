@@ -1,4 +1,4 @@
-/* Turns of shared memory for the requests of a warp. */
+/* Counts turns of shared memory for the requests of a warp. */
 #ifndef TGI_BANKS_H
 #define TGI_BANKS_H
 

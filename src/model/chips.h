@@ -1,4 +1,4 @@
-/* Chips of hw.def, and a chip as the model's machine. */
+/* Declares the chips of hw.def, and makes a chip the model's machine. */
 #ifndef TGI_CHIPS_H
 #define TGI_CHIPS_H
 

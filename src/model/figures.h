@@ -1,4 +1,4 @@
-/* The fitted constants of the models, from src/model/figures/. */
+/* Declares the fitted constants of the models, which src/model/figures/ holds. */
 #ifndef TGI_FIGURES_H
 #define TGI_FIGURES_H
 

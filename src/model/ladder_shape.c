@@ -1,5 +1,5 @@
-/* Shapes of the rungs: the tiles with which a source can be compiled, and the thread of each
- * element. */
+/* Tells the shapes of the rungs: the tiles with which a source can be compiled, and the thread of
+ * each element. */
 #include "model/ladder_model.h"
 
 /* Returns 1 for rungs 1 to 6, whose T x T threads have one element each. */

@@ -1,8 +1,8 @@
 /*
- * The sectors that the requests of a part of a matrix touch depend on the part's start within a
- * sector. There are as many such starts as elements in a sector. The parts of each kind (whole, or
- * at an edge) are therefore counted by their start, and the requests of one part of each kind are
- * counted. No loop runs over the matrix.
+ * A part of a matrix may start anywhere within a sector, and the sectors that its requests touch
+ * depend on that start. There are as many starts as elements in a sector. The parts of each kind
+ * (whole, or at an edge) are therefore counted by their start, and the requests of one part of each
+ * kind are counted. No loop runs over the matrix.
  */
 #include "model/ladder_sweep.h"
 

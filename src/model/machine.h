@@ -1,4 +1,4 @@
-/* The machine of a context, as the model sees it. */
+/* Declares the machine of a context, as the model sees it. */
 #ifndef TGI_MACHINE_H
 #define TGI_MACHINE_H
 

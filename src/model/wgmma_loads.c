@@ -1,4 +1,4 @@
-/* Loads of the model of family wgmma: copies into the stages, L2 and memory. */
+/* Predicts the loads of family wgmma: copies into the stages, L2 and memory. */
 #include <math.h>
 
 #include "model/wgmma_seconds.h"

@@ -1,9 +1,8 @@
 /*
- * The times in the model of wgmma_model.h: products of a step (wgmma_sums.c), copies and memory
- * (wgmma_loads.c), stores between two tiles (wgmma_stores.c) and split-K (wgmma_splits.c). Times
- * are seconds of one block unless a comment says otherwise. Constants are figures of
+ * Declares the times in the model of wgmma_model.h: products of a step (wgmma_sums.c), copies and
+ * memory (wgmma_loads.c), stores between two tiles (wgmma_stores.c) and split-K (wgmma_splits.c).
+ * Times are seconds of one block unless a comment says otherwise. Constants are figures of
  * figures/h200.def.
- *
  */
 #ifndef TGI_WGMMA_SECONDS_H
 #define TGI_WGMMA_SECONDS_H

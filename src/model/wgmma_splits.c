@@ -1,5 +1,4 @@
-/* Splits of k of the model of family wgmma: over a cluster, or over blocks that use the
- * workspace. */
+/* Predicts the splits of k of family wgmma: over a cluster, or over blocks with the workspace. */
 #include <math.h>
 
 #include "model/wgmma_seconds.h"

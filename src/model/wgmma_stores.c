@@ -1,4 +1,4 @@
-/* Stores in the model of family wgmma: the work of a block between two tiles. */
+/* Predicts the stores of family wgmma: the work of a block between two tiles. */
 #include <math.h>
 
 #include "model/wgmma_seconds.h"

@@ -1,4 +1,4 @@
-/* Matrix instructions in the model of family wgmma: the products of a step and of a problem. */
+/* Predicts the matrix instructions of family wgmma: the products of a step and of a problem. */
 #include <math.h>
 
 #include "model/wgmma_seconds.h"

@@ -1,4 +1,4 @@
-/* The log of a context's calls, which TILEGEMM_LOG turns on: a line for each call. */
+/* Writes the log of a context's calls, which TILEGEMM_LOG turns on: a line for each call. */
 #ifndef TGI_CALL_LOG_H
 #define TGI_CALL_LOG_H
 

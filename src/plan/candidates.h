@@ -1,5 +1,5 @@
-/* The candidates for a problem on a machine, one for each row of the kernel table, and the choice
- * among them. */
+/* Lists the candidates for a problem on a machine, one for each row of the kernel table, and
+ * chooses among them. */
 #ifndef TGI_CANDIDATES_H
 #define TGI_CANDIDATES_H
 

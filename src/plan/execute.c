@@ -1,4 +1,4 @@
-/* EXECUTE: the last checks, which need pointers, then DISPATCH to the backend. */
+/* EXECUTE makes the last checks, which need pointers, then goes to the backend (DISPATCH). */
 #include "core/status.h"
 #include "core/structs.h"
 #include "plan/call_log.h"

@@ -1,5 +1,5 @@
 /*
- * Calls that can be launched at once. A tiny product takes as long as the instructions before its
+ * Some calls can be launched at once. A tiny product takes as long as the instructions before its
  * launch. These functions are therefore inline, and derive nothing that the plan already has.
  */
 #ifndef TGI_IMMEDIATE_CALL_H

@@ -1,4 +1,4 @@
-/* The instruments of tilegemm_lab.h that a context's backend serves. */
+/* Serves the instruments of tilegemm_lab.h by a context's backend. */
 #include <stdio.h>
 #include <string.h>
 

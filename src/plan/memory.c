@@ -1,4 +1,5 @@
-/* Devices, their memory and their streams: calls of tilegemm.h that a context's backend serves. */
+/* Serves the calls of tilegemm.h for devices, their memory and their streams by a context's
+ * backend. */
 #include <string.h>
 
 #include "core/status.h"

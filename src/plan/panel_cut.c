@@ -1,4 +1,4 @@
-/* The panels of a plan, in their order. */
+/* Returns the panels of a plan, in their order. */
 #include <string.h>
 
 #include "core/checked.h"

@@ -1,7 +1,7 @@
 /*
- * The functions that a simulated kernel calls. The compiler's thread-sanitizer instrumentation
- * reports every load and store by calls named __tsan_*, which sites.awk renames; cuda_on_host.h
- * makes the other calls. Compiles as C11 and C++17.
+ * Declares the functions that a simulated kernel calls. The compiler's thread-sanitizer
+ * instrumentation reports every load and store by calls named __tsan_*, which sites.awk renames;
+ * cuda_on_host.h makes the other calls. Compiles as C11 and C++17.
  */
 #ifndef TGI_SIM_HOOKS_H
 #define TGI_SIM_HOOKS_H

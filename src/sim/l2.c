@@ -1,5 +1,5 @@
 /*
- * A cache of 16 ways with lines of 128 bytes. Each line has four sectors of 32 bytes that are
+ * This cache has 16 ways with lines of 128 bytes. Each line has four sectors of 32 bytes that are
  * filled one by one, and the least recently used line is replaced. Reads and writes both fill.
  * There is no L1 before it, and blocks run one after another in the order of their numbers.
  */

@@ -1,8 +1,8 @@
 /*
- * The rows of families mma, mma_bf16x and mma_fp16x that the library's simulator has, a choice of
- * tiles for each type: all of them would take half a megabyte. Tests define TGI_SIM_ALL_ROWS to
- * have all. TGI_SIM_IF_ROW(image, name, ...) gives its last arguments for these rows and nothing
- * for others. Compiles as C11 and C++17.
+ * Lists the rows of families mma, mma_bf16x and mma_fp16x that the library's simulator has, a
+ * choice of tiles for each type: all of them would take half a megabyte. Tests define
+ * TGI_SIM_ALL_ROWS to have all. TGI_SIM_IF_ROW(image, name, ...) gives its last arguments for these
+ * rows and nothing for others. Compiles as C11 and C++17.
  */
 #ifndef TGI_SIM_MMA_ROWS_H
 #define TGI_SIM_MMA_ROWS_H

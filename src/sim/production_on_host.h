@@ -1,6 +1,6 @@
 /*
- * The part of cuda_on_host.h that production kernels need beyond the ladder: functions of CUDA, and
- * of src/kernels/ptx.
+ * Has the part of cuda_on_host.h that production kernels need beyond the ladder: functions of CUDA,
+ * and of src/kernels/ptx.
  */
 #ifndef TGI_PRODUCTION_ON_HOST_H
 #define TGI_PRODUCTION_ON_HOST_H

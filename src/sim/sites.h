@@ -1,5 +1,5 @@
-/* The places in the sources of a simulated kernel's calls, and the shared memory that it has: the
- * tables that sites.awk makes beside the code. */
+/* Declares the places in the sources of a simulated kernel's calls, and the shared memory that it
+ * has: the tables that sites.awk makes beside the code. */
 #ifndef TGI_SITES_H
 #define TGI_SITES_H
 

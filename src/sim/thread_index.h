@@ -1,5 +1,5 @@
-/* The indices of the running thread and of its block, and the sizes of the grid and of a block.
- * Compiles as C11 and C++17. */
+/* Defines the indices of the running thread and of its block, and the sizes of the grid and of a
+ * block. Compiles as C11 and C++17. */
 #ifndef TGI_SIM_THREAD_INDEX_H
 #define TGI_SIM_THREAD_INDEX_H
 

@@ -1,4 +1,4 @@
-/* CPU threads: one pool for the whole process, and the number of its threads. */
+/* Declares the CPU threads: one pool for the whole process, and the number of its threads. */
 #ifndef TGI_THREADS_H
 #define TGI_THREADS_H
 

@@ -123,7 +123,7 @@ class StyleTest(ToolCase):
 
     def test_assembly(self):
         text = 'void a(void)\n{\n    asm volatile("nanosleep.u32 0;");\n}\n'
-        self.expect_clean({"src/kernels/ptx/b.cuh": text, "src/a.c": "/* asm */\n"})
+        self.expect_clean({"src/kernels/ptx/b.cuh": text, "src/a.c": "/* This is no asm. */\n"})
         self.expect_fault({"src/kernels/a.cuh": text}, "src/kernels/a.cuh:3: assembly; wrap")
 
     def test_repeated_file_names(self):
@@ -165,6 +165,18 @@ class LanguageTest(unittest.TestCase):
         prose.check_document(path, text, faults)
         return "\n".join(f"{fault_path}:{line}: {message}" for fault_path, line, message in faults)
 
+    def find_headers(self, path, text):
+        faults = []
+        load_tool("prose.py").check_header(path, text, faults)
+        return "\n".join(message for _, _, message in faults)
+
+    def test_examples_fit(self):
+        for width, is_right in ((79, True), (80, False)):
+            faults = []
+            example = "  tilegemm multiply a.npy".ljust(width, "x")
+            load_tool("prose.py").check_examples("cli/a.c", f'    "{example}\\n"\n', faults)
+            self.assertEqual(faults == [], is_right, faults)
+
     def test_fragments(self):
         for comment in ("Of D, over all batch entries.", "The same for B.", "As above.",
                         "The same strips where tiles follow rows.",
@@ -198,6 +210,16 @@ class LanguageTest(unittest.TestCase):
                 self.assertIn(f"{path}:2: a comment that begins", self.find_faults(path, text))
         for comment in ("bytes of D", "0: none", "off by default", "as wide as a tile"):
             self.assertEqual(self.find_faults("src/core/a.h", f"int b; /* {comment} */\n"), "")
+
+    def test_files_need_a_verb(self):
+        for header in ("The clock of a device", "Vectors of AVX-512, as wide as a line",
+                       "A block that is kept, which others read", "cuBLAS with its default choice"):
+            self.assertIn("begins without a verb",
+                          self.find_headers("src/core/a.h", f"/* {header}. It ticks. */\n"))
+            self.assertEqual(self.find_headers("src/kernels/a.h", f"/* {header}. */\n"), "")
+        for header in ("Declares the clock", "The clock is that of a device", "Tests of bits fail",
+                       "tilegemm info: shows the machine"):
+            self.assertEqual(self.find_headers("cli/a.h", f"/*\n * {header}. */\n"), "")
 
     def test_functions_need_a_verb(self):
         for comment in ("One kernel in full.", "Peer of that name, or NULL."):

@@ -27,6 +27,25 @@ VERBS = set("are be been can cannot come do does get give go has have is keep li
             "need read run shall should take was were will would write see call return use set let "
             "do make hold fit begin become stay stop end".split())
 FUNCTION = re.compile(r"(?!typedef|struct|return)[A-Za-z_][^=;]*\w\(|(export )?(async )?function ")
+# The first sentence of a file needs a verb outside its clauses. It may begin with one (Declares),
+# but not with a noun in the plural (Vectors of ...). A verb behind a colon (attend: runs ...) will
+# do.
+HEADED = re.compile(r"(?:src/(?!kernels/)|cli/|dist/).*\.(?:c|h|def)")
+HEADER = re.compile(r"\s*/\*(.*?)\*/", re.S)
+CLAUSE = re.compile(r",? \b(?:which|that|whose|where|when|while|if|as|before|after|until|since)\b"
+                    r"[^,]*(?:,|$)")
+PLURAL = re.compile(r"(?!Tests|Measures|Multiplies|Tells|Fills|Asserts)[A-Z][a-z]+s"
+                    r"(,| (?:of|in|inside|that|to|as|for|beside|with|on|by|from|and) )")
+HEADER_VERBS = VERBS | set(
+    "adds appears applies apply becomes begins belongs brings checks chooses compares computes "
+    "consists converts copies counts decides declares depends describes divides embeds ends fills "
+    "finds forms gives hands holds joins keeps launches lets lists makes means measures move "
+    "moves multiplies multiply names needs opens plans predicts puts reads replace replaces "
+    "returns runs says serve serves share shares shows splits stands starts states stays stores "
+    "surround takes tell tells touch turns uses waits works wraps writes".split())
+# An example of --help, which argp would break at its right margin.
+EXAMPLE = re.compile(r'"(  tilegemm [^"\n]*)\\n"')
+HELP_WIDTH_MAX = 79
 # Words of our own, each with the word that the field has for it.
 PRIVATE_WORDS = {
     r"copy engines?": "TMA",
@@ -104,6 +123,25 @@ def check_comments(path, text, faults):
         if FUNCTION.match(below) and re.match("[A-Z]( |[a-z])", sentence) and \
                 not has_verb(sentence):
             faults.append((path, line, f"a comment without a verb: '{sentence}'"))
+
+
+def check_header(path, text, faults):
+    header = HEADER.match(text) if HEADED.fullmatch(path) else None
+    words = re.sub(r"^ ?\*", "", header.group(1), flags=re.M) if header else ""
+    sentence = re.split(r"\.(?: |$)", " ".join(words.split()))[0]
+    if not sentence or sentence.startswith("SPDX"):
+        return
+    begins_with_verb = re.match(r"[A-Z][a-z]+s,? ", sentence) and not PLURAL.match(sentence)
+    told = set(re.findall(r"[a-z']+", CLAUSE.sub(" ", sentence.lower())))
+    if not (begins_with_verb or told & HEADER_VERBS):
+        faults.append((path, 1, f"a file that begins without a verb: '{sentence[:60]}'"))
+
+
+def check_examples(path, text, faults):
+    for example in EXAMPLE.finditer(text) if path.startswith("cli/") else ():
+        if len(example.group(1)) > HELP_WIDTH_MAX:
+            faults.append((path, text.count("\n", 0, example.start()) + 1,
+                           f"an example of --help has at most {HELP_WIDTH_MAX} columns"))
 
 
 def check_words(path, line, text, faults):

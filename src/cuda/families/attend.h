@@ -1,4 +1,4 @@
-/* Attention on a GPU: the planning half (attend.c, attend_cost.c, attend_order.c) and the launching
+/* Attention on a GPU has a planning half (attend.c, attend_cost.c, attend_order.c) and a launching
  * half (attend_launch.c). */
 #ifndef TGI_CUDA_ATTEND_H
 #define TGI_CUDA_ATTEND_H

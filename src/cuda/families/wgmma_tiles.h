@@ -1,4 +1,4 @@
-/* The schedule of tiles in the argument of the kernels of family wgmma. */
+/* Declares the schedule of tiles in the argument of the kernels of family wgmma. */
 #ifndef TGI_CUDA_WGMMA_TILES_H
 #define TGI_CUDA_WGMMA_TILES_H
 

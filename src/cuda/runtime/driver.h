@@ -1,5 +1,5 @@
-/* The CUDA driver, libcuda.so.1. It is opened at run time, so that the library does not link to
- * it. */
+/* Declares the functions of the CUDA driver, libcuda.so.1. It is opened at run time, so that the
+ * library does not link to it. */
 #ifndef TGI_CUDA_DRIVER_H
 #define TGI_CUDA_DRIVER_H
 
