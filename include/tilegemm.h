@@ -149,10 +149,10 @@ typedef enum tg_precision {
     /* The following take FP32 inputs, which may be multiplied as sums of 16-bit numbers, by as many
        products as the name says (docs/numerics.md). FP32 operations keep these bounds too, and
        serve them on the CPU. Inf and NaN are those that FP32 gives. BF16X6 may serve DEFAULT where
-       it keeps the bound of that. The bound of FP16X3 alone is not per element of A and B */
+       it keeps DEFAULT's bound. The bound of FP16X3 alone is not per element of A and B */
     TG_PRECISION_BF16X3 = 4, /* 2^-14 |alpha| (|A||B|) may come on top */
     TG_PRECISION_BF16X6 = 5, /* 2^-18 |alpha| (|A||B|) may come on top */
-    TG_PRECISION_BF16X9 = 6, /* the bound of BF16X6, with every product of parts formed */
+    TG_PRECISION_BF16X9 = 6, /* the bound of BF16X6, with all nine products formed */
     TG_PRECISION_FP16X3 = 7  /* |alpha| (2^-18 |A||B| + 2^-37 k max|a of the row| max|b of the
                                 column|) may come on top */
 } tg_precision;
