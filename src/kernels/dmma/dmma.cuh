@@ -1,7 +1,8 @@
 /*
- * Family dmma: FP64 on the FP64 matrix instructions of tensor cores. A block forms a tile of D from
- * a ring of stages in shared memory, filled in the background. Each warp forms a part of the tile
- * by products of a wide operand, 16 x 4, and a narrow one, 4 x 8.
+ * Family dmma: FP64 on the FP64 matrix instructions of tensor cores. Each warp forms a part of the
+ * block's tile by products of a wide operand, 16 x 4, and a narrow one, 4 x 8. The body
+ * (kernels/body.cuh) has a form for each storage order, tgi_dmma, with load() and multiply(). They
+ * leave the sums in shared memory, from where finish() stores them with the same code.
  *
  * A or B may be the wide operand, since D^T = B^T A^T. If one lies across k, it is the wide one,
  * because a 16-byte read then yields two neighbouring registers of the instruction.
@@ -9,10 +10,11 @@
 #ifndef TGI_DMMA_CUH
 #define TGI_DMMA_CUH
 
-#include "kernels/ptx/warp_mma.cuh"
+#include "kernels/body.cuh"
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/dmma/dmma_terms.cuh"
 #include "kernels/epilogue/tile_store.cuh"
+#include "kernels/ptx/warp_mma.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 
 /* An operand's stage has Count rows of A or columns of B by Depth of k, as they lie in global
@@ -122,11 +124,15 @@ struct tgi_dmma {
     typedef tgi_dmma_operand<Rows, Depth, A_along_k, Threads> operand_a;
     typedef tgi_dmma_operand<Cols, Depth, B_along_k, Threads> operand_b;
     static constexpr int is_b_wide = !B_along_k;
-    static constexpr int mma_k = 4; /* k of an instruction */
+    static constexpr int mma_k = 4, mma_count = Depth / mma_k; /* of an instruction; of a stage */
     static constexpr int wide_count = (is_b_wide ? Warp_cols : Warp_rows) / 16;
     static constexpr int narrow_count = (is_b_wide ? Warp_rows : Warp_cols) / 8;
     static constexpr int access_count = operand_a::access_count + operand_b::access_count;
     static constexpr int pitch = TGI_DMMA_TILE_PITCH(Cols);
+    /* A part is the products of one wide operand and 4 of k. */
+    static constexpr int stages = Stages, parts = mma_count * wide_count;
+    static constexpr int turn = parts - wide_count;
+    static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
 
     struct shared_stage {
         operand_a a;
@@ -158,34 +164,6 @@ struct tgi_dmma {
         }
     };
 
-    /* Adds the products of one wide operand. */
-    static __device__ __forceinline__ void add(const double (&wide)[2],
-                                               const double (&narrow)[narrow_count],
-                                               double (&sums)[narrow_count][4])
-    {
-#pragma unroll
-        for (int j = 0; j < narrow_count; j++)
-            tgi_multiply_fp64_16x8x4(sums[j], wide, narrow[j]);
-    }
-
-    static __device__ __forceinline__ void
-    gather(const lane_place &lane, double (&sums)[wide_count][narrow_count][4], double *tile)
-    {
-#pragma unroll
-        for (int i = 0; i < wide_count; i++)
-#pragma unroll
-            for (int j = 0; j < narrow_count; j++)
-#pragma unroll
-                for (int s = 0; s < 4; s++) {
-                    const int narrow = j * 8 + 2 * lane.c + s % 2;
-                    const int row =
-                        is_b_wide ? narrow : i * 16 + operand_a::wide_place(lane.g, s / 2);
-                    const int col =
-                        is_b_wide ? i * 16 + operand_b::wide_place(lane.g, s / 2) : narrow;
-                    tile[(lane.row + row) * pitch + lane.col + col] = sums[i][j][s];
-                }
-    }
-
     /* The first k of the tile's split, and how many k it has. */
     static __device__ __forceinline__ int64_t find_first(const tgi_gemm_args &args,
                                                          const tgi_block_tile &tile)
@@ -199,18 +177,21 @@ struct tgi_dmma {
         return tgi_count_k(args, find_first(args, tile));
     }
 
-    /* The source of this thread's copies of stages. */
+    /* The source of this thread's copies of a tile. */
     struct source {
+        const tgi_gemm_args &args;
+        const tgi_block_tile &tile;
         const double *a, *b; /* addresses of this thread's next reads */
         typename operand_a::reach a_inside;
         typename operand_b::reach b_inside;
-        int whole_count; /* stages that have all of their k */
+        int whole_count, count; /* steps that have all of their k; all steps */
 
-        __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_block_tile &tile)
-            : a_inside(args.problem.m - tile.row, args.a_vector_elems),
+        __device__ __forceinline__ source(const tgi_gemm_args &given, const tgi_block_tile &own)
+            : args(given), tile(own), a_inside(args.problem.m - tile.row, args.a_vector_elems),
               b_inside(args.problem.n - tile.col, args.b_vector_elems)
         {
             const int64_t first = find_first(args, tile);
+            count = static_cast<int>((count_k(args, tile) + Depth - 1) / Depth);
             whole_count = static_cast<int>(count_k(args, tile) / Depth);
             a = tgi_find_a<double>(args, tile, first) +
                 operand_a::first_line() * a_line_stride(args) +
@@ -241,8 +222,7 @@ struct tgi_dmma {
         }
 
         /* Issues this thread's accesses first .. end - 1 of a stage, A's before B's, in order. */
-        __device__ __forceinline__ void copy_whole(const tgi_gemm_args &args, shared_stage &stage,
-                                                   int first, int end)
+        __device__ __forceinline__ void copy_whole(shared_stage &stage, int first, int end)
         {
             const int64_t a_stride = a_line_stride(args), b_stride = b_line_stride(args);
 #pragma unroll
@@ -262,13 +242,12 @@ struct tgi_dmma {
             }
         }
 
-        /* Ends the copies at stage `index`, which comes after those that have all of their k. If it
-         * is the first such stage, it gets the remaining k. */
-        __device__ __forceinline__ void end(const tgi_gemm_args &args, const tgi_block_tile &tile,
-                                            int index, shared_stage &stage)
+        /* Ends the copies at a step behind those that have all of their k. If it is the first such
+         * step, its stage gets the remaining k. */
+        __device__ __forceinline__ void end(int step, shared_stage &stage)
         {
             const int k_left = static_cast<int>(count_k(args, tile) - int64_t{Depth} * whole_count);
-            if (index == whole_count && k_left > 0) {
+            if (step == whole_count && k_left > 0) {
 #pragma unroll 1
                 for (int i = 0; i < operand_a::access_count; i++)
                     stage.a.copy_last(i, a + i * operand_a::lines_apart * a_line_stride(args),
@@ -283,104 +262,168 @@ struct tgi_dmma {
         }
     };
 
-    /* Forms the tile's sums and leaves them in shared memory, with rows `pitch` apart. */
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args,
-                                                    const tgi_block_tile &tile, void *shared)
+    shared_stage *ring;
+    int reads, fills; /* numbers of the stages that are read and filled */
+    lane_place lane;
+    fragment pair[2]; /* one in use, one being read */
+    double sums[wide_count][narrow_count][4];
+
+    __device__ __forceinline__ void setup(const tgi_gemm_args &, void *shared)
     {
-        static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
-        shared_stage *stages = static_cast<shared_stage *>(shared);
-        const int warp = threadIdx.x / 32, mma_count = Depth / mma_k;
-        const lane_place lane = {
-            warp / (Cols / Warp_cols) * Warp_rows, warp % (Cols / Warp_cols) * Warp_cols,
-            static_cast<int>(threadIdx.x) % 32 / 4, static_cast<int>(threadIdx.x) % 4};
-        /* Accesses are spread over the instructions' k before the last of a stage. */
-        const int slot_count = (mma_count - 1) * wide_count;
-        source left(args, tile);
-        const int stage_count = static_cast<int>((count_k(args, tile) + Depth - 1) / Depth);
-        double sums[wide_count][narrow_count][4] = {};
-#pragma unroll 1
-        for (int i = 0; i < Stages - 1; i++) {
-            if (i < left.whole_count)
-                left.copy_whole(args, stages[i], 0, access_count);
-            else
-                left.end(args, tile, i, stages[i]);
-            tgi_copy_async_commit();
-        }
-        tgi_copy_async_wait<Stages - 2>();
-        /* Without this barrier a warp would read what others have yet to copy. */
-        __syncthreads();
-        fragment pair[2]; /* one in use, one being read */
-        pair[0].read(stages[0], lane, 0);
-        int read = 0, write = Stages - 1;
-#pragma unroll 1
-        for (int i = 0; i < stage_count; i++) {
-            const int next = read + 1 == Stages ? 0 : read + 1;
-            if (i + Stages - 1 >= left.whole_count)
-                left.end(args, tile, i + Stages - 1, stages[write]);
+        const int warp = threadIdx.x / 32;
+        ring = static_cast<shared_stage *>(shared);
+        reads = 0;
+        fills = Stages - 1;
+        lane = {warp / (Cols / Warp_cols) * Warp_rows, warp % (Cols / Warp_cols) * Warp_cols,
+                static_cast<int>(threadIdx.x) % 32 / 4, static_cast<int>(threadIdx.x) % 4};
+    }
+
+    __device__ __forceinline__ void clear(void)
+    {
 #pragma unroll
-            for (int j = 0; j < mma_count; j++) {
-                if (j == mma_count - 1) {
-                    tgi_copy_async_commit();
-                    tgi_copy_async_wait<Stages - 2>();
-                    /* Without this barrier a warp would read of the next stage what others have
-                     * yet to copy, and refill this stage while others still read it. */
-                    __syncthreads();
-                }
-                pair[(j + 1) % 2].read(stages[j == mma_count - 1 ? next : read], lane,
-                                       (j + 1) % mma_count);
+        for (int i = 0; i < wide_count; i++)
 #pragma unroll
-                for (int w = 0; w < wide_count; w++) {
-                    const int slot = j * wide_count + w;
-                    if (j < mma_count - 1)
-                        left.copy_whole(args, stages[write], slot * access_count / slot_count,
-                                        (slot + 1) * access_count / slot_count);
-                    add(pair[j % 2].wide[w], pair[j % 2].narrow, sums[w]);
-                }
-            }
-            write = read;
-            read = next;
-        }
+            for (int j = 0; j < narrow_count; j++)
+#pragma unroll
+                for (int s = 0; s < 4; s++)
+                    sums[i][j][s] = 0.0;
+    }
+
+    static __device__ __forceinline__ bool has_step(const source &copies, int step)
+    {
+        return step < copies.count;
+    }
+
+    __device__ __forceinline__ void load(source &copies, int step)
+    {
+        if (step < copies.whole_count)
+            copies.copy_whole(ring[step], 0, access_count);
+        else
+            copies.end(step, ring[step]);
+        close(copies);
+    }
+
+    __device__ __forceinline__ void load_edge(source &copies, int step)
+    {
+        if (step >= copies.whole_count)
+            copies.end(step, ring[fills]);
+    }
+
+    __device__ __forceinline__ void load_part(source &copies, int part)
+    {
+        copies.copy_whole(ring[fills], part * access_count / turn,
+                          (part + 1) * access_count / turn);
+    }
+
+    static __device__ __forceinline__ void close(source &)
+    {
+        tgi_copy_async_commit();
+    }
+
+    __device__ __forceinline__ void advance(void)
+    {
+        fills = reads;
+        reads = reads + 1 == Stages ? 0 : reads + 1;
+    }
+
+    __device__ __forceinline__ void read_first(void)
+    {
+        pair[0].read(ring[reads], lane, 0);
+    }
+
+    __device__ __forceinline__ void read_ahead(int part)
+    {
+        const int next = part / wide_count + 1;
+        if (part % wide_count == 0)
+            pair[next % 2].read(ring[reads], lane, next % mma_count);
+    }
+
+    __device__ __forceinline__ void multiply(int part)
+    {
+        const fragment &own = pair[part / wide_count % 2];
+#pragma unroll
+        for (int j = 0; j < narrow_count; j++)
+            tgi_multiply_fp64_16x8x4(sums[part % wide_count][j], own.wide[part % wide_count],
+                                     own.narrow[j]);
+    }
+
+    /* Leaves the sums in shared memory, with rows `pitch` apart. */
+    __device__ __forceinline__ void gather(double *tile) const
+    {
         /* Without this barrier the sums would overwrite what slower warps still read. */
         __syncthreads();
-        gather(lane, sums, static_cast<double *>(shared));
+#pragma unroll
+        for (int i = 0; i < wide_count; i++)
+#pragma unroll
+            for (int j = 0; j < narrow_count; j++)
+#pragma unroll
+                for (int s = 0; s < 4; s++) {
+                    const int narrow = j * 8 + 2 * lane.c + s % 2;
+                    const int row =
+                        is_b_wide ? narrow : i * 16 + operand_a::wide_place(lane.g, s / 2);
+                    const int col =
+                        is_b_wide ? i * 16 + operand_b::wide_place(lane.g, s / 2) : narrow;
+                    tile[(lane.row + row) * pitch + lane.col + col] = sums[i][j][s];
+                }
     }
 };
 
-/* One kernel serves the four storage orders, because the whole grid runs the same body. The bodies
- * share the store. */
+/* The body of all four storage orders. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
-static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &given, void *shared)
-{
-    const tgi_batch_schedule<Rows, Cols> schedule(given);
-    for (int64_t unit = schedule.begin(); unit < schedule.end(); unit = schedule.next(unit)) {
+struct tgi_dmma_body {
+    static constexpr int has_one_tile = 0;
+    double *memory;
+
+    __device__ __forceinline__ void setup(const tgi_gemm_args &, void *shared)
+    {
+        memory = static_cast<double *>(shared);
+    }
+
+    template <class Schedule, typename Unit>
+    __device__ __forceinline__ void sum(const tgi_gemm_args &given, const Schedule &schedule,
+                                        Unit unit) const
+    {
         const tgi_gemm_args &args = schedule.problem(given, unit);
         const tgi_block_tile tile = schedule.tile(unit);
-#define TGI_BODY(a_along_k, b_along_k)                                                             \
-    tgi_dmma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads, a_along_k,                  \
-             b_along_k>::multiply(args, tile, shared)
-        if (args.a_along_k && !args.b_along_k)
-            TGI_BODY(1, 0);
-        else if (args.a_along_k)
-            TGI_BODY(1, 1);
-        else if (args.b_along_k)
-            TGI_BODY(0, 1);
-        else
-            TGI_BODY(0, 0);
-#undef TGI_BODY
+        tgi_with_order(args, [&](auto order) {
+            typedef tgi_dmma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads,
+                             order.a_along_k, order.b_along_k>
+                form;
+            form own;
+            own.setup(args, memory);
+            typename form::source copies(args, tile);
+            tgi_fill_ring(own, copies);
+            tgi_add_steps(own, copies);
+            own.gather(memory);
+        });
+    }
+
+    template <class Schedule, typename Unit>
+    __device__ __forceinline__ void finish(const tgi_gemm_args &given, const Schedule &schedule,
+                                           Unit unit) const
+    {
+        const tgi_gemm_args &args = schedule.problem(given, unit);
+        const tgi_block_tile tile = schedule.tile(unit);
         /* Without this barrier elements would be stored before the other warps have put theirs. */
         __syncthreads();
-        const double *sums = static_cast<const double *>(shared);
         if (args.split_count != 1 || args.is_plain) {
             tgi_gemm_args plain = args;
             plain.is_plain = 1;
             tgi_store_tile<double, Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), 1, Threads>(plain, tile,
-                                                                                      sums);
+                                                                                      memory);
         } else
-            tgi_store_terms<Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), Threads>(args, tile, sums);
+            tgi_store_terms<Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), Threads>(args, tile, memory);
         /* Without this barrier the next batch entry's stages would overwrite sums not yet
          * stored. */
         __syncthreads();
     }
+};
+
+template <int Rows, int Cols, int... Shape>
+static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &args, void *shared)
+{
+    tgi_form_tiles<tgi_dmma_body<Rows, Cols, Shape...>>(tgi_batch_schedule<Rows, Cols>(args), args,
+                                                        shared);
 }
 
 #endif

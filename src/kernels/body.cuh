@@ -1,0 +1,234 @@
+/*
+ * Declares the interface of bodies, and the loops that call them.
+ *
+ * A body is what a family of kernels does with a tile: a struct whose members are what a thread
+ * keeps, such as its places in a tile and its sums. A block has a ring of stages in shared memory.
+ * A stage holds a step of k of both operands; all stages but one are filled while one is
+ * multiplied. A body has
+ *
+ *     setup(given, shared)    once a block: prepares barriers and tensor maps, finds the thread's
+ *                             places
+ *     load(copies, step)      requests the copies of a step to its stage, as a group of its own
+ *     multiply(part)          adds the products of a part of the step's stage to the thread's sums
+ *     finish(given, schedule, unit)
+ *                             brings the sums of a unit's tile to D through the epilogue
+ *
+ * `given` is the kernel's argument. A schedule (schedule/tile.cuh) finds the problem and the tile
+ * of a unit. `copies` is a type of the body: the addresses and limits of a tile's copies from the
+ * next step on. Beside the four, a body has what its driver calls. There are two drivers:
+ *
+ *     tgi_form_tiles          finishes a tile before the next one is loaded, so that the sums may
+ *                             pass through the memory of the stages. It calls
+ *         sum(given, schedule, unit)
+ *                             sums a tile, by tgi_fill_ring and tgi_add_steps. A body with a form
+ *                             for each storage order calls them with one (tgi_with_order).
+ *         has_one_tile        1: the grid has a block for each unit
+ *     tgi_form_tiles_ahead    requests the first steps of the next tile before it finishes the one
+ *                             before, whose sums are in registers. The grid is persistent. It calls
+ *         open(given, schedule, unit, is_on)
+ *                             returns the copies of a unit's tile; none if is_on is 0
+ *         leave(given)        ends a tile's sums: from then on its stages may be filled again
+ *
+ * Both add the steps of a tile by tgi_add_steps, which takes of the body
+ *
+ *     stages                  how many there are
+ *     clear()                 sets the sums to zero
+ *     has_step(copies, step)  1: the tile has that step; it has step 0
+ *     parts                   pieces of a step that are multiplied one after another. A step of one
+ *                             part is read and multiplied whole.
+ *
+ * and, if parts is 1,
+ *
+ *     wait(step)              waits until all threads that share a stage can read the step's, and
+ *                             have read the stage before, which load() fills next
+ *     loads_first             1: load() itself waits until its stage is free, and comes before
+ *                             wait()
+ *
+ * and, if there are more, whose factors are read to registers one part ahead,
+ *
+ *     turn                    the part at which the next stage must be there, because its factors
+ *                             are read. The copies of a step are spread over the parts before,
+ *                             since a burst of them would delay the reads.
+ *     load_edge(copies, step) requests the copies of a step that has an edge of an operand
+ *     load_part(copies, part) requests a share of the copies of any other step
+ *     close(copies)           ends the copies of a step as a group
+ *     advance()               moves on to the stages that are read and filled next
+ *     read_first()            reads the factors of the first part
+ *     read_ahead(part)        reads, beside a part, the factors of the next, which may be the first
+ *                             part of the next stage
+ *
+ * Bodies whose threads have different tasks have loops of their own, and name their functions so
+ * that each of the four is found: skinny/skinny.cuh, wgmma/wgmma.cuh, attend/attend.cuh.
+ */
+#ifndef TGI_BODY_CUH
+#define TGI_BODY_CUH
+
+#include "kernels/ptx/async_copy.cuh"
+#include "kernels/schedule/tile.cuh"
+
+/* tgi_names_WORD<Body> is 1 if the body has a member WORD of any kind. If it has one, the name is
+ * ambiguous in a type that inherits another WORD too. */
+#define TGI_BODY_WORD(word)                                                                        \
+    struct tgi_other_##word {                                                                      \
+        int word;                                                                                  \
+    };                                                                                             \
+    template <class Body> struct tgi_both_##word : Body, tgi_other_##word {                        \
+    };                                                                                             \
+    template <class Body, class = int tgi_other_##word::*>                                         \
+    static constexpr int tgi_names_##word = 1;                                                     \
+    template <class Body>                                                                          \
+    static constexpr int tgi_names_##word<Body, decltype(&tgi_both_##word<Body>::word)> = 0;
+TGI_BODY_WORD(setup)
+TGI_BODY_WORD(load)
+TGI_BODY_WORD(multiply)
+TGI_BODY_WORD(finish)
+#undef TGI_BODY_WORD
+
+/* Refuses to compile a body that lacks what begins and ends its tiles. */
+template <class Body> static __device__ __forceinline__ void tgi_check_body(void)
+{
+    static_assert(tgi_names_setup<Body>, "a body has setup(given, shared): kernels/body.cuh");
+    static_assert(tgi_names_finish<Body>,
+                  "a body has finish(given, schedule, unit): kernels/body.cuh");
+}
+
+/* Refuses to compile a body that lacks what sums a tile. */
+template <class Body> static __device__ __forceinline__ void tgi_check_sum(void)
+{
+    static_assert(tgi_names_load<Body>, "a body has load(copies, step): kernels/body.cuh");
+    static_assert(tgi_names_multiply<Body>, "a body has multiply(part): kernels/body.cuh");
+}
+
+/* The storage orders of an operation, as a type for which a body is compiled. */
+template <int A_along_k, int B_along_k> struct tgi_order {
+    static constexpr int a_along_k = A_along_k, b_along_k = B_along_k;
+};
+
+/* Calls work(the order of the operands). One kernel serves all four, because the whole grid does
+ * the same. */
+template <class Work>
+static __device__ __forceinline__ void tgi_with_order(const tgi_gemm_args &args, const Work &work)
+{
+    if (args.a_along_k && !args.b_along_k)
+        work(tgi_order<1, 0>{});
+    else if (args.a_along_k)
+        work(tgi_order<1, 1>{});
+    else if (args.b_along_k)
+        work(tgi_order<0, 1>{});
+    else
+        work(tgi_order<0, 0>{});
+}
+
+/* Requests the first steps of a tile, which fill all stages but one. */
+template <class Body, class Copies>
+static __device__ __forceinline__ void tgi_fill_ring(Body &body, Copies &copies)
+{
+    tgi_check_sum<Body>();
+#pragma unroll 1
+    for (int step = 0; step < Body::stages - 1; step++)
+        body.load(copies, step);
+}
+
+/* Adds the products of the steps of a tile, whole stages one after another. */
+template <class Body, class Copies>
+static __device__ __forceinline__ void tgi_add_whole_steps(Body &body, Copies &copies)
+{
+#pragma unroll 1
+    for (int step = 0; body.has_step(copies, step); step++) {
+        if (Body::loads_first)
+            body.load(copies, step + Body::stages - 1);
+        body.wait(step);
+        if (!Body::loads_first)
+            body.load(copies, step + Body::stages - 1);
+        body.multiply(step);
+    }
+}
+
+/* Waits for the copies of the stage that is read next. */
+template <class Body> static __device__ __forceinline__ void tgi_wait_for_stage(void)
+{
+    tgi_copy_async_wait<Body::stages - 2>();
+    /* Without this barrier a thread would read what others have yet to copy, and fill the stage
+     * before while others still read it. */
+    __syncthreads();
+}
+
+/* Adds the products of the steps of a tile, part by part. */
+template <class Body, class Copies>
+static __device__ __forceinline__ void tgi_add_parts(Body &body, Copies &copies)
+{
+    tgi_wait_for_stage<Body>();
+    body.read_first();
+    int step = 0;
+#pragma unroll 1
+    do {
+        body.load_edge(copies, step + Body::stages - 1);
+#pragma unroll
+        for (int part = 0; part < Body::parts; part++) {
+            if (part == Body::turn) {
+                body.close(copies);
+                tgi_wait_for_stage<Body>();
+                body.advance();
+            }
+            body.read_ahead(part);
+            if (part < Body::turn)
+                body.load_part(copies, part);
+            body.multiply(part);
+        }
+    } while (body.has_step(copies, ++step));
+}
+
+/* Adds the products of all steps of a tile, whose first ones are being copied. */
+template <class Body, class Copies>
+static __device__ __forceinline__ void tgi_add_steps(Body &body, Copies &copies)
+{
+    body.clear();
+    if constexpr (Body::parts > 1)
+        tgi_add_parts(body, copies);
+    else
+        tgi_add_whole_steps(body, copies);
+}
+
+/* Forms the block's tiles, each one before the next is begun. */
+template <class Body, class Schedule, class Args, typename Shared>
+static __device__ __forceinline__ void tgi_form_tiles(const Schedule &schedule, const Args &given,
+                                                      Shared shared)
+{
+    tgi_check_body<Body>();
+    Body body;
+    body.setup(given, shared);
+    for (auto unit = schedule.begin(); Body::has_one_tile || unit < schedule.end();
+         unit = schedule.next(unit)) {
+        body.sum(given, schedule, unit);
+        body.finish(given, schedule, unit);
+        if (Body::has_one_tile)
+            break;
+    }
+}
+
+/* Forms the block's tiles. The first steps of a tile are copied while the sums of the one before
+ * leave through the last stage. */
+template <class Body, class Schedule, class Args, typename Shared>
+static __device__ __forceinline__ void tgi_form_tiles_ahead(const Schedule &schedule,
+                                                            const Args &given, Shared shared)
+{
+    tgi_check_body<Body>();
+    Body body;
+    body.setup(given, shared);
+    auto unit = schedule.begin(), before = unit;
+#pragma unroll 1
+    for (;; before = unit, unit = schedule.next(unit)) {
+        const int has_unit = unit < schedule.end();
+        auto copies = body.open(given, schedule, has_unit ? unit : before, has_unit);
+        tgi_fill_ring(body, copies);
+        if (unit != schedule.begin())
+            body.finish(given, schedule, before);
+        if (!has_unit)
+            break;
+        tgi_add_steps(body, copies);
+        body.leave(given);
+    }
+    tgi_copy_async_wait<0>();
+}
+
+#endif
