@@ -1,51 +1,58 @@
 /*
  * Declares the interface of bodies, and the loops that call them.
  *
- * A body is what a family of kernels does with a tile: a struct whose members are what a thread
- * keeps, such as its places in a tile and its sums. A block has a ring of stages in shared memory.
- * A stage holds a step of k of both operands; all stages but one are filled while one is
- * multiplied. A body has
+ * A body is what a family of kernels does with a tile. A block has a ring of stages in shared
+ * memory. A stage holds a step of k of both operands; all stages but one are filled while one is
+ * multiplied. A body is a struct whose members are a thread's places in its tile and in the ring.
+ * It has
  *
  *     setup(given, shared)    once a block: prepares barriers and tensor maps, finds the thread's
  *                             places
- *     load(copies, step)      requests the copies of a step to its stage, as a group of its own
- *     multiply(part)          adds the products of a part of the step's stage to the thread's sums
- *     finish(given, schedule, unit)
+ *     load(copies, step)      requests the copies of a step to its stage, as a group of their own
+ *     multiply(sums, ...)     adds the products of a stage, or of a part of it, to the thread's
+ *                             sums
+ *     finish(given, schedule, unit, sums)
  *                             brings the sums of a unit's tile to D through the epilogue
  *
  * `given` is the kernel's argument. A schedule (schedule/tile.cuh) finds the problem and the tile
- * of a unit. `copies` is a type of the body: the addresses and limits of a tile's copies from the
- * next step on. Beside the four, a body has what its driver calls. There are two drivers:
+ * of a unit. Two types belong to the body:
  *
- *     tgi_form_tiles          finishes a tile before the next one is loaded, so that the sums may
- *                             pass through the memory of the stages. It calls
- *         sum(given, schedule, unit)
- *                             sums a tile, by tgi_fill_ring and tgi_add_steps. A body with a form
- *                             for each storage order calls them with one (tgi_with_order).
+ *     sums                    what a thread has of a tile's sums
+ *     copies                  the addresses and limits of a tile's copies, from the next step on
+ *
+ * Arrays are not members of the body, because they would keep its other members out of registers
+ * until the loops over them are unrolled. There are two drivers, which call
+ *
+ *     tgi_form_tiles          finishes a tile before it loads the next one, so that the sums may
+ *                             pass through the memory of the stages
+ *         sum(given, schedule, unit, sums)
+ *                             sums a tile, by tgi_fill_ring and tgi_add_steps. A body that has a
+ *                             form for each storage order calls them with one (tgi_with_order).
  *         has_one_tile        1: the grid has a block for each unit
- *     tgi_form_tiles_ahead    requests the first steps of the next tile before it finishes the one
- *                             before, whose sums are in registers. The grid is persistent. It calls
+ *     tgi_form_tiles_ahead    loads the first steps of the next tile before it finishes the one
+ *                             before, whose sums are in registers. The grid is persistent.
  *         open(given, schedule, unit, is_on)
  *                             returns the copies of a unit's tile; none if is_on is 0
- *         leave(given)        ends a tile's sums: from then on its stages may be filled again
+ *         leave(given, sums)  ends a tile's sums: from then on its stages may be filled again
  *
- * Both add the steps of a tile by tgi_add_steps, which takes of the body
+ * Both drivers add the steps of a tile by tgi_add_steps, which takes of the body
  *
  *     stages                  how many there are
- *     clear()                 sets the sums to zero
+ *     clear(sums)             sets the sums to zero
  *     has_step(copies, step)  1: the tile has that step; it has step 0
- *     parts                   pieces of a step that are multiplied one after another. A step of one
- *                             part is read and multiplied whole.
+ *     parts                   pieces of a step that are multiplied one after another
  *
- * and, if parts is 1,
+ * A step of one part is multiplied whole, by multiply(sums, step):
  *
  *     wait(step)              waits until all threads that share a stage can read the step's, and
  *                             have read the stage before, which load() fills next
  *     loads_first             1: load() itself waits until its stage is free, and comes before
  *                             wait()
  *
- * and, if there are more, whose factors are read to registers one part ahead,
+ * If a step has more parts, their factors are read to registers one part ahead, and multiplied by
+ * multiply(sums, factors, part):
  *
+ *     factors                 a type: the factors of this part and of the next
  *     turn                    the part at which the next stage must be there, because its factors
  *                             are read. The copies of a step are spread over the parts before,
  *                             since a burst of them would delay the reads.
@@ -53,12 +60,13 @@
  *     load_part(copies, part) requests a share of the copies of any other step
  *     close(copies)           ends the copies of a step as a group
  *     advance()               moves on to the stages that are read and filled next
- *     read_first()            reads the factors of the first part
- *     read_ahead(part)        reads, beside a part, the factors of the next, which may be the first
+ *     read_first(factors)     reads the factors of the first part
+ *     read_ahead(factors, part)
+ *                             reads, beside a part, the factors of the next, which may be the first
  *                             part of the next stage
  *
- * Bodies whose threads have different tasks have loops of their own, and name their functions so
- * that each of the four is found: skinny/skinny.cuh, wgmma/wgmma.cuh, attend/attend.cuh.
+ * Bodies whose threads have different tasks have loops of their own, which name the same four:
+ * skinny/skinny.cuh, wgmma/wgmma.cuh, attend/attend.cuh.
  */
 #ifndef TGI_BODY_CUH
 #define TGI_BODY_CUH
@@ -89,14 +97,14 @@ template <class Body> static __device__ __forceinline__ void tgi_check_body(void
 {
     static_assert(tgi_names_setup<Body>, "a body has setup(given, shared): kernels/body.cuh");
     static_assert(tgi_names_finish<Body>,
-                  "a body has finish(given, schedule, unit): kernels/body.cuh");
+                  "a body has finish(given, schedule, unit, sums): kernels/body.cuh");
 }
 
 /* Refuses to compile a body that lacks what sums a tile. */
 template <class Body> static __device__ __forceinline__ void tgi_check_sum(void)
 {
     static_assert(tgi_names_load<Body>, "a body has load(copies, step): kernels/body.cuh");
-    static_assert(tgi_names_multiply<Body>, "a body has multiply(part): kernels/body.cuh");
+    static_assert(tgi_names_multiply<Body>, "a body has multiply(sums, ...): kernels/body.cuh");
 }
 
 /* The storage orders of an operation, as a type for which a body is compiled. */
@@ -131,7 +139,8 @@ static __device__ __forceinline__ void tgi_fill_ring(Body &body, Copies &copies)
 
 /* Adds the products of the steps of a tile, whole stages one after another. */
 template <class Body, class Copies>
-static __device__ __forceinline__ void tgi_add_whole_steps(Body &body, Copies &copies)
+static __device__ __forceinline__ void tgi_add_whole_steps(Body &body, Copies &copies,
+                                                           typename Body::sums &sums)
 {
 #pragma unroll 1
     for (int step = 0; body.has_step(copies, step); step++) {
@@ -140,7 +149,7 @@ static __device__ __forceinline__ void tgi_add_whole_steps(Body &body, Copies &c
         body.wait(step);
         if (!Body::loads_first)
             body.load(copies, step + Body::stages - 1);
-        body.multiply(step);
+        body.multiply(sums, step);
     }
 }
 
@@ -155,10 +164,12 @@ template <class Body> static __device__ __forceinline__ void tgi_wait_for_stage(
 
 /* Adds the products of the steps of a tile, part by part. */
 template <class Body, class Copies>
-static __device__ __forceinline__ void tgi_add_parts(Body &body, Copies &copies)
+static __device__ __forceinline__ void tgi_add_parts(Body &body, Copies &copies,
+                                                     typename Body::sums &sums)
 {
+    typename Body::factors factors;
     tgi_wait_for_stage<Body>();
-    body.read_first();
+    body.read_first(factors);
     int step = 0;
 #pragma unroll 1
     do {
@@ -170,23 +181,24 @@ static __device__ __forceinline__ void tgi_add_parts(Body &body, Copies &copies)
                 tgi_wait_for_stage<Body>();
                 body.advance();
             }
-            body.read_ahead(part);
+            body.read_ahead(factors, part);
             if (part < Body::turn)
                 body.load_part(copies, part);
-            body.multiply(part);
+            body.multiply(sums, factors, part);
         }
     } while (body.has_step(copies, ++step));
 }
 
 /* Adds the products of all steps of a tile, whose first ones are being copied. */
 template <class Body, class Copies>
-static __device__ __forceinline__ void tgi_add_steps(Body &body, Copies &copies)
+static __device__ __forceinline__ void tgi_add_steps(Body &body, Copies &copies,
+                                                     typename Body::sums &sums)
 {
-    body.clear();
+    body.clear(sums);
     if constexpr (Body::parts > 1)
-        tgi_add_parts(body, copies);
+        tgi_add_parts(body, copies, sums);
     else
-        tgi_add_whole_steps(body, copies);
+        tgi_add_whole_steps(body, copies, sums);
 }
 
 /* Forms the block's tiles, each one before the next is begun. */
@@ -199,8 +211,9 @@ static __device__ __forceinline__ void tgi_form_tiles(const Schedule &schedule, 
     body.setup(given, shared);
     for (auto unit = schedule.begin(); Body::has_one_tile || unit < schedule.end();
          unit = schedule.next(unit)) {
-        body.sum(given, schedule, unit);
-        body.finish(given, schedule, unit);
+        typename Body::sums sums;
+        body.sum(given, schedule, unit, sums);
+        body.finish(given, schedule, unit, sums);
         if (Body::has_one_tile)
             break;
     }
@@ -215,6 +228,7 @@ static __device__ __forceinline__ void tgi_form_tiles_ahead(const Schedule &sche
     tgi_check_body<Body>();
     Body body;
     body.setup(given, shared);
+    typename Body::sums sums;
     auto unit = schedule.begin(), before = unit;
 #pragma unroll 1
     for (;; before = unit, unit = schedule.next(unit)) {
@@ -222,11 +236,11 @@ static __device__ __forceinline__ void tgi_form_tiles_ahead(const Schedule &sche
         auto copies = body.open(given, schedule, has_unit ? unit : before, has_unit);
         tgi_fill_ring(body, copies);
         if (unit != schedule.begin())
-            body.finish(given, schedule, before);
+            body.finish(given, schedule, before, sums);
         if (!has_unit)
             break;
-        tgi_add_steps(body, copies);
-        body.leave(given);
+        tgi_add_steps(body, copies, sums);
+        body.leave(given, sums);
     }
     tgi_copy_async_wait<0>();
 }

@@ -164,6 +164,9 @@ struct tgi_dmma {
         }
     };
 
+    typedef double sums[wide_count][narrow_count][4];
+    typedef fragment factors[2]; /* one in use, one being read */
+
     /* The first k of the tile's split, and how many k it has. */
     static __device__ __forceinline__ int64_t find_first(const tgi_gemm_args &args,
                                                          const tgi_block_tile &tile)
@@ -265,8 +268,6 @@ struct tgi_dmma {
     shared_stage *ring;
     int reads, fills; /* numbers of the stages that are read and filled */
     lane_place lane;
-    fragment pair[2]; /* one in use, one being read */
-    double sums[wide_count][narrow_count][4];
 
     __device__ __forceinline__ void setup(const tgi_gemm_args &, void *shared)
     {
@@ -278,7 +279,7 @@ struct tgi_dmma {
                 static_cast<int>(threadIdx.x) % 32 / 4, static_cast<int>(threadIdx.x) % 4};
     }
 
-    __device__ __forceinline__ void clear(void)
+    static __device__ __forceinline__ void clear(sums &sum)
     {
 #pragma unroll
         for (int i = 0; i < wide_count; i++)
@@ -286,7 +287,7 @@ struct tgi_dmma {
             for (int j = 0; j < narrow_count; j++)
 #pragma unroll
                 for (int s = 0; s < 4; s++)
-                    sums[i][j][s] = 0.0;
+                    sum[i][j][s] = 0.0;
     }
 
     static __device__ __forceinline__ bool has_step(const source &copies, int step)
@@ -326,29 +327,29 @@ struct tgi_dmma {
         reads = reads + 1 == Stages ? 0 : reads + 1;
     }
 
-    __device__ __forceinline__ void read_first(void)
+    __device__ __forceinline__ void read_first(factors &pair) const
     {
         pair[0].read(ring[reads], lane, 0);
     }
 
-    __device__ __forceinline__ void read_ahead(int part)
+    __device__ __forceinline__ void read_ahead(factors &pair, int part) const
     {
         const int next = part / wide_count + 1;
         if (part % wide_count == 0)
             pair[next % 2].read(ring[reads], lane, next % mma_count);
     }
 
-    __device__ __forceinline__ void multiply(int part)
+    static __device__ __forceinline__ void multiply(sums &sum, const factors &pair, int part)
     {
         const fragment &own = pair[part / wide_count % 2];
 #pragma unroll
         for (int j = 0; j < narrow_count; j++)
-            tgi_multiply_fp64_16x8x4(sums[part % wide_count][j], own.wide[part % wide_count],
+            tgi_multiply_fp64_16x8x4(sum[part % wide_count][j], own.wide[part % wide_count],
                                      own.narrow[j]);
     }
 
     /* Leaves the sums in shared memory, with rows `pitch` apart. */
-    __device__ __forceinline__ void gather(double *tile) const
+    __device__ __forceinline__ void gather(const sums &sum, double *tile) const
     {
         /* Without this barrier the sums would overwrite what slower warps still read. */
         __syncthreads();
@@ -363,7 +364,7 @@ struct tgi_dmma {
                         is_b_wide ? narrow : i * 16 + operand_a::wide_place(lane.g, s / 2);
                     const int col =
                         is_b_wide ? i * 16 + operand_b::wide_place(lane.g, s / 2) : narrow;
-                    tile[(lane.row + row) * pitch + lane.col + col] = sums[i][j][s];
+                    tile[(lane.row + row) * pitch + lane.col + col] = sum[i][j][s];
                 }
     }
 };
@@ -371,6 +372,8 @@ struct tgi_dmma {
 /* The body of all four storage orders. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
 struct tgi_dmma_body {
+    struct sums {
+    };
     static constexpr int has_one_tile = 0;
     double *memory;
 
@@ -381,7 +384,7 @@ struct tgi_dmma_body {
 
     template <class Schedule, typename Unit>
     __device__ __forceinline__ void sum(const tgi_gemm_args &given, const Schedule &schedule,
-                                        Unit unit) const
+                                        Unit unit, sums &) const
     {
         const tgi_gemm_args &args = schedule.problem(given, unit);
         const tgi_block_tile tile = schedule.tile(unit);
@@ -393,14 +396,15 @@ struct tgi_dmma_body {
             own.setup(args, memory);
             typename form::source copies(args, tile);
             tgi_fill_ring(own, copies);
-            tgi_add_steps(own, copies);
-            own.gather(memory);
+            typename form::sums sum;
+            tgi_add_steps(own, copies, sum);
+            own.gather(sum, memory);
         });
     }
 
     template <class Schedule, typename Unit>
     __device__ __forceinline__ void finish(const tgi_gemm_args &given, const Schedule &schedule,
-                                           Unit unit) const
+                                           Unit unit, sums &) const
     {
         const tgi_gemm_args &args = schedule.problem(given, unit);
         const tgi_block_tile tile = schedule.tile(unit);
