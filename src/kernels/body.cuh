@@ -33,12 +33,12 @@
  *                             before, whose sums are in registers. The grid is persistent.
  *         open(given, schedule, unit, is_on)
  *                             returns the copies of a unit's tile; none if is_on is 0
- *         leave(given, sums)  ends a tile's sums: from then on its stages may be filled again
+ *         leave(copies, sums) ends a tile's sums: from then on its stages may be filled again
  *
  * Both drivers add the steps of a tile by tgi_add_steps, which takes of the body
  *
  *     stages                  how many there are
- *     clear(sums)             sets the sums to zero
+ *     begin(sums)             begins a tile: sets the sums to zero, and finds the first stages
  *     has_step(copies, step)  1: the tile has that step; it has step 0
  *     parts                   pieces of a step that are multiplied one after another
  *
@@ -194,7 +194,7 @@ template <class Body, class Copies>
 static __device__ __forceinline__ void tgi_add_steps(Body &body, Copies &copies,
                                                      typename Body::sums &sums)
 {
-    body.clear(sums);
+    body.begin(sums);
     if constexpr (Body::parts > 1)
         tgi_add_parts(body, copies, sums);
     else
@@ -240,7 +240,7 @@ static __device__ __forceinline__ void tgi_form_tiles_ahead(const Schedule &sche
         if (!has_unit)
             break;
         tgi_add_steps(body, copies, sums);
-        body.leave(given, sums);
+        body.leave(copies, sums);
     }
     tgi_copy_async_wait<0>();
 }

@@ -273,14 +273,14 @@ struct tgi_dmma {
     {
         const int warp = threadIdx.x / 32;
         ring = static_cast<shared_stage *>(shared);
-        reads = 0;
-        fills = Stages - 1;
         lane = {warp / (Cols / Warp_cols) * Warp_rows, warp % (Cols / Warp_cols) * Warp_cols,
                 static_cast<int>(threadIdx.x) % 32 / 4, static_cast<int>(threadIdx.x) % 4};
     }
 
-    static __device__ __forceinline__ void clear(sums &sum)
+    __device__ __forceinline__ void begin(sums &sum)
     {
+        reads = 0;
+        fills = Stages - 1;
 #pragma unroll
         for (int i = 0; i < wide_count; i++)
 #pragma unroll

@@ -1,13 +1,14 @@
 /*
- * Family mma: products on warp-level matrix instructions (mma.sync). A block forms a tile of D from
- * a ring of stages in shared memory, which cp.async fills in the background (mma_operand.cuh). Each
- * warp forms a part of the tile; it reads the next fragments of a stage while it multiplies those
- * before. D leaves through shared memory (mma_store.cuh), while the first stages of the
- * block's next tile are copied.
+ * Family mma: products on warp-level matrix instructions (mma.sync). Of its body
+ * (kernels/body.cuh), load() fills stages by cp.async in the background (mma_operand.cuh). Each
+ * warp forms a part of the tile: multiply() adds the products of its fragments of some k of a
+ * stage, while the next ones are read. finish() stores D through shared memory (mma_store.cuh),
+ * while the first stages of the block's next tile are copied.
  */
 #ifndef TGI_MMA_CUH
 #define TGI_MMA_CUH
 
+#include "kernels/body.cuh"
 #include "kernels/mma/mma_math.cuh"
 #include "kernels/mma/mma_operand.cuh"
 #include "kernels/mma/mma_shape.h"
@@ -28,6 +29,7 @@ struct tgi_mma {
      * they would delay its barrier. */
     static constexpr int is_issued_later = k_fragments > 2;
     static constexpr int stage_bytes = operand_a::bytes + operand_b::bytes;
+    static constexpr int stages = Stages, parts = k_fragments, turn = parts - 1;
     static constexpr int blocks_per_sm =
         TGI_MMA_BLOCKS_PER_SM(Warp_rows * Warp_cols / 32 * (1 + Math::is_promoted), Threads);
     static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
@@ -37,6 +39,8 @@ struct tgi_mma {
     static_assert(operand_a::bytes % 128 == 0, "operands begin at bank 0");
     static_assert(stage_bytes % 1024 == 0, "so do the boxes of line_store.cuh");
     static_assert(Stages >= 2 && k_fragments >= 2, "a stage is read while others are filled");
+    typedef tgi_block_schedule<Rows, Cols> schedule;
+    typedef float sums[row_fragments][8 * col_fragments];
 
     /* A warp's fragments at one place along k of a stage. */
     struct fragments {
@@ -65,8 +69,7 @@ struct tgi_mma {
 
         /* Adds the products. Rows go down one column and up the next, so that the fragment of A at
          * each turn is used twice. */
-        __device__ __forceinline__ void
-        multiply(float (&sums)[row_fragments][8 * col_fragments]) const
+        __device__ __forceinline__ void multiply(sums &sum) const
         {
             uint32_t own_a[row_fragments][Math::words], own_b[col_fragments][Math::words];
 #pragma unroll
@@ -80,10 +83,15 @@ struct tgi_mma {
 #pragma unroll
                 for (int turn = 0; turn < row_fragments; turn++) {
                     const int i = j % 2 ? row_fragments - 1 - turn : turn;
-                    float(&sum)[4] = *reinterpret_cast<float(*)[4]>(&sums[i][4 * j]);
-                    Math::multiply(sum, own_a[i], own_b[j / 2], j % 2);
+                    float(&own)[4] = *reinterpret_cast<float(*)[4]>(&sum[i][4 * j]);
+                    Math::multiply(own, own_a[i], own_b[j / 2], j % 2);
                 }
         }
+    };
+
+    struct factors {
+        fragments pair[2]; /* one in use, one being read */
+        sums stage_sums;   /* of the step, if they are promoted */
     };
 
     /* Describes an operand. Its vector_elems is above 1 if it is a copy by repack.cu, whose lines
@@ -211,110 +219,144 @@ struct tgi_mma {
         }
     };
 
+    uint32_t ring;             /* address of the first stage */
+    int row, col;              /* the warp's first row and column in the tile */
+    uint32_t a_place, b_place; /* its first fragments in the stage that is read */
+    uint32_t filled;           /* the stage that is filled */
+
+    template <class Args>
+    __device__ __forceinline__ void setup(const Args &, uint32_t shared)
+    {
+        const int warp = static_cast<int>(threadIdx.x) / 32;
+        ring = shared;
+        row = warp / (Cols / Warp_cols) * Warp_rows;
+        col = warp % (Cols / Warp_cols) * Warp_cols;
+    }
+
+    template <class Args, class Schedule, typename Unit>
+    static __device__ __forceinline__ stream<Schedule, Args, Unit>
+    open(const Args &given, const Schedule &schedule, Unit unit, int is_on)
+    {
+        const stream<Schedule, Args, Unit> copies(given, schedule, unit, is_on);
+        /* A kernel that starts early finds its first tile while the kernel ahead still runs. */
+        tgi_wait_for_stream();
+        return copies;
+    }
+
+    __device__ __forceinline__ uint32_t find_last_stage(void) const
+    {
+        return ring + (Stages - 1) * stage_bytes;
+    }
+
+    __device__ __forceinline__ void begin(sums &sum)
+    {
+        a_place = ring + operand_a::find_fragment(row);
+        b_place = ring + operand_a::bytes + operand_b::find_fragment(col);
+        filled = find_last_stage();
+#pragma unroll
+        for (int i = 0; i < row_fragments; i++)
+#pragma unroll
+            for (int j = 0; j < 8 * col_fragments; j++)
+                sum[i][j] = 0.0f;
+    }
+
+    template <class Stream>
+    static __device__ __forceinline__ bool has_step(const Stream &copies, int)
+    {
+        return copies.k_left > -(Stages - 1) * Depth;
+    }
+
+    template <class Stream>
+    __device__ __forceinline__ void load(Stream &copies, int step) const
+    {
+        copies.begin(ring + step * stage_bytes, 0);
+        copies.advance();
+    }
+
+    template <class Stream>
+    __device__ __forceinline__ void load_edge(Stream &copies, int) const
+    {
+        copies.begin(filled, is_issued_later);
+    }
+
+    template <class Stream>
+    __device__ __forceinline__ void load_part(const Stream &copies, int part) const
+    {
+        if (is_issued_later)
+            copies.issue(filled, part, turn);
+    }
+
+    template <class Stream> static __device__ __forceinline__ void close(Stream &copies)
+    {
+        copies.advance();
+    }
+
+    __device__ __forceinline__ void advance(void)
+    {
+        const uint32_t last = find_last_stage();
+        filled = filled == last ? ring : filled + stage_bytes;
+        const int next = filled == last ? stage_bytes - Stages * stage_bytes : stage_bytes;
+        a_place += next;
+        b_place += next;
+    }
+
+    __device__ __forceinline__ void read_first(factors &factor) const
+    {
+        factor.pair[0].read(a_place, b_place, 0);
+        factor.pair[0].prepare();
+#pragma unroll
+        for (int i = 0; i < row_fragments; i++)
+#pragma unroll
+            for (int j = 0; j < 8 * col_fragments; j++)
+                factor.stage_sums[i][j] = 0.0f;
+    }
+
+    __device__ __forceinline__ void read_ahead(factors &factor, int part) const
+    {
+        factor.pair[(part + 1) % 2].read(a_place, b_place, (part + 1) % parts);
+    }
+
+    static __device__ __forceinline__ void multiply(sums &sum, factors &factor, int part)
+    {
+        factor.pair[part % 2].multiply(Math::is_promoted ? factor.stage_sums : sum);
+        factor.pair[(part + 1) % 2].prepare();
+        if (Math::is_promoted && part == parts - 1)
+            promote(factor.stage_sums, sum);
+    }
+
     /* Adds the sums of a stage to the tile's sums, and begins new ones. */
-    static __device__ __forceinline__ void
-    promote(float (&short_sums)[row_fragments][8 * col_fragments],
-            float (&sums)[row_fragments][8 * col_fragments])
+    static __device__ __forceinline__ void promote(sums &stage_sums, sums &sum)
     {
 #pragma unroll
         for (int i = 0; i < row_fragments; i++)
 #pragma unroll
             for (int j = 0; j < 8 * col_fragments; j++) {
-                sums[i][j] += short_sums[i][j];
-                short_sums[i][j] = 0.0f;
+                sum[i][j] += stage_sums[i][j];
+                stage_sums[i][j] = 0.0f;
             }
     }
 
-    /* Forms the block's tiles one after another. The first stages of a tile are copied while the
-     * sums of the previous tile leave through the last stage. */
-    template <class Schedule = tgi_block_schedule<Rows, Cols>, class Args>
-    static __device__ __forceinline__ void multiply(const Args &given, uint32_t shared)
+    template <class Stream> static __device__ __forceinline__ void leave(const Stream &, sums &)
     {
-        const Schedule schedule(given);
-        const int warp = static_cast<int>(threadIdx.x) / 32;
-        const int row = warp / (Cols / Warp_cols) * Warp_rows;
-        const int col = warp % (Cols / Warp_cols) * Warp_cols;
-        float sums[row_fragments][8 * col_fragments];
-        auto unit = schedule.begin(), before = unit;
-#pragma unroll 1
-        for (;; before = unit, unit = schedule.next(unit)) {
-            const int has_unit = unit < schedule.end();
-            const auto own = has_unit ? unit : before;
-            stream<Schedule, Args, decltype(unit)> left(given, schedule, own, has_unit);
-            /* A kernel that starts early finds its first tile while the kernel ahead still runs. */
-            tgi_wait_for_stream();
-#pragma unroll 1
-            for (int i = 0; i < Stages - 1; i++) {
-                left.begin(shared + i * stage_bytes, 0);
-                left.advance();
-            }
-            if (unit != schedule.begin())
-                tgi_mma_store<Math, operand_b::is_mixed>(schedule.problem(given, before),
-                                                         schedule.tile(before), row, col, sums,
-                                                         shared + (Stages - 1) * stage_bytes);
-            if (!has_unit)
-                break;
-            add_tile(left, row, col, sums, shared);
-        }
-        tgi_copy_async_wait<0>();
-    }
-
-    /* Forms the sums of the tile of `left`, whose first stages are being copied. */
-    template <class Stream>
-    static __device__ __forceinline__ void add_tile(Stream &left, int row, int col,
-                                                    float (&sums)[row_fragments][8 * col_fragments],
-                                                    uint32_t shared)
-    {
-        fragments pair[2]; /* one in use, one being read */
-        float stage_sums[row_fragments][8 * col_fragments];
-        float(&short_sums)[row_fragments][8 * col_fragments] =
-            Math::is_promoted ? stage_sums : sums;
-#pragma unroll
-        for (int i = 0; i < row_fragments; i++)
-#pragma unroll
-            for (int j = 0; j < 8 * col_fragments; j++)
-                sums[i][j] = short_sums[i][j] = 0.0f;
-        tgi_copy_async_wait<Stages - 2>();
-        /* Without this barrier a warp would read what others have yet to copy, and copy to where
-         * others still read the sums of the tile before. */
-        __syncthreads();
-        uint32_t a_place = shared + operand_a::find_fragment(row);
-        uint32_t b_place = shared + operand_a::bytes + operand_b::find_fragment(col);
-        const uint32_t last_stage = shared + (Stages - 1) * stage_bytes;
-        uint32_t write = last_stage;
-        pair[0].read(a_place, b_place, 0);
-        pair[0].prepare();
-#pragma unroll 1
-        do {
-            left.begin(write, is_issued_later);
-#pragma unroll
-            for (int j = 0; j < k_fragments; j++) {
-                if (j == k_fragments - 1) {
-                    left.advance();
-                    tgi_copy_async_wait<Stages - 2>();
-                    /* Without this barrier a warp would read parts of the next stage that others
-                     * have yet to copy, and refill this stage while others still read it. */
-                    __syncthreads();
-                    write = write == last_stage ? shared : write + stage_bytes;
-                    const int next =
-                        write == last_stage ? stage_bytes - Stages * stage_bytes : stage_bytes;
-                    a_place += next;
-                    b_place += next;
-                }
-                pair[(j + 1) % 2].read(a_place, b_place, (j + 1) % k_fragments);
-                if (is_issued_later && j < k_fragments - 1)
-                    left.issue(write, j, k_fragments - 1);
-                pair[j % 2].multiply(short_sums);
-                pair[(j + 1) % 2].prepare();
-            }
-            if (Math::is_promoted)
-                promote(short_sums, sums);
-        } while (left.k_left > -(Stages - 1) * Depth);
         /* Without this barrier copies of the next tile would overwrite what slower warps still
          * read. */
         __syncthreads();
     }
+
+    template <class Args, class Schedule, typename Unit>
+    __device__ __forceinline__ void finish(const Args &given, const Schedule &schedule, Unit unit,
+                                           const sums &sum) const
+    {
+        tgi_mma_store<Math, operand_b::is_mixed>(schedule.problem(given, unit), schedule.tile(unit),
+                                                 row, col, sum, find_last_stage());
+    }
 };
+
+template <class Body>
+static __device__ __forceinline__ void tgi_mma_form(const tgi_gemm_args &args, uint32_t shared)
+{
+    tgi_form_tiles_ahead<Body>(typename Body::schedule(args), args, shared);
+}
 
 /* One kernel serves all storage orders, because the whole grid runs the same body. The bodies share
  * the code of edges and of the epilogue. FP8 has A along k. */
@@ -322,7 +364,7 @@ template <class Math, int... Shape>
 static __device__ __forceinline__ void tgi_mma_multiply(const tgi_gemm_args &args, uint32_t shared)
 {
 #define TGI_BODY(a_along_k, b_along_k)                                                             \
-    tgi_mma<Math, Shape..., a_along_k, b_along_k>::multiply(args, shared)
+    tgi_mma_form<tgi_mma<Math, Shape..., a_along_k, b_along_k>>(args, shared)
     if constexpr (sizeof(typename Math::elem) > 1) {
         if (!args.a_along_k) {
             if (args.b_along_k)

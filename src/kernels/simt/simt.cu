@@ -20,8 +20,8 @@
         TGI_MODES_NAME(name, a_mode, b_mode)(const __grid_constant__ tgi_gemm_args args)           \
     {                                                                                              \
         tgi_wait_for_stream();                                                                     \
-        multiply<rows, cols, depth, thread_rows, thread_cols, stages, threads, TGI_COPY_##a_mode,  \
-                 TGI_COPY_##b_mode>(args);                                                         \
+        tgi_simt_multiply<rows, cols, depth, thread_rows, thread_cols, stages, threads,            \
+                          TGI_COPY_##a_mode, TGI_COPY_##b_mode>(args);                             \
     }
 
 #define TGI_SIMT_MODES(...)                                                                        \

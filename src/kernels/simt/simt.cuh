@@ -1,9 +1,8 @@
 /*
- * FP32 matrix product on CUDA cores: one block forms Rows x Cols elements of D.
- *
- * Path: global -> shared memory in the background, Stages deep (copy/stage_copy.cuh) -> registers,
- * one k ahead -> ThreadRows x ThreadCols sums a thread -> shared memory -> D (piece_store.cuh,
- * bulk_store.cuh).
+ * FP32 matrix product on CUDA cores: one block forms Rows x Cols elements of D. Of its body
+ * (kernels/body.cuh), load() copies to shared memory in the background (copy/stage_copy.cuh),
+ * multiply() adds one k to ThreadRows x ThreadCols sums a thread, and finish() stores them through
+ * shared memory (piece_store.cuh, bulk_store.cuh).
  *
  * If the tile has fewer elements than the threads can hold, the threads form teams. Each team
  * sums its own values of k of every stage, and the teams are added in order when the tile is
@@ -18,9 +17,10 @@
 #ifndef TGI_SIMT_CUH
 #define TGI_SIMT_CUH
 
-#include "kernels/simt/bulk_store.cuh"
+#include "kernels/body.cuh"
 #include "kernels/copy/stage_copy.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
+#include "kernels/simt/bulk_store.cuh"
 #include "kernels/simt/piece_store.cuh"
 
 /* The constants of an instance. */
@@ -74,125 +74,8 @@ static __device__ __forceinline__ tgi_inner_tile find_inner_tile(const tgi_probl
     return tile;
 }
 
-/* The copies of both operands, and the ring of stages. */
-struct tgi_stream {
-    tgi_block_operand a, b;
-    tgi_stage_copy a_copy, b_copy;
-    uint32_t shared, fill;  /* address of the ring, byte offset of the stage to fill */
-    int next;               /* number of the stage to fill */
-    int whole_count, count; /* stages 0 .. whole_count - 1 have no edge */
-};
-
-template <typename Shape, int Rows, int Cols, int Depth, int Threads, int AMode, int BMode>
-static __device__ __forceinline__ void start_stream(tgi_stream &stream, const tgi_gemm_args &args,
-                                                    const tgi_inner_tile &tile, uint32_t shared)
-{
-    const tgi_problem &p = args.problem;
-    const int64_t first_k = tgi_find_first_k(args, static_cast<unsigned>(tile.split));
-    const int64_t depth_count = tgi_count_k(args, first_k);
-    stream.a = {tgi_find_a<float>(args, tile, first_k), p.a.row, p.a.col, p.m - tile.row,
-                depth_count};
-    stream.b = {tgi_find_b<float>(args, tile, first_k), p.b.col, p.b.row, p.n - tile.col,
-                depth_count};
-    stream.a_copy = start_copy<Rows, Depth, Threads, AMode>(stream.a, shared);
-    stream.b_copy = start_copy<Cols, Depth, Threads, BMode>(stream.b, shared + Shape::a_bytes);
-    stream.shared = shared;
-    stream.fill = 0;
-    stream.next = 0;
-    stream.count = static_cast<int>((depth_count + Depth - 1) / Depth);
-    stream.whole_count = 0;
-    if (is_whole<Rows, AMode>(stream.a) && is_whole<Cols, BMode>(stream.b))
-        stream.whole_count = static_cast<int>(depth_count / Depth);
-}
-
-/* Issues all copies of a stage at an edge; other stages are filled by copy_pieces. */
-template <typename Shape, int Rows, int Cols, int Depth, int Threads, int AMode, int BMode>
-static __device__ __forceinline__ void fetch_edge(const tgi_stream &stream)
-{
-    if (stream.next < stream.whole_count || stream.next >= stream.count)
-        return;
-    uint32_t shared = stream.shared + stream.fill;
-    int64_t depth = static_cast<int64_t>(stream.next) * Depth;
-    int left = static_cast<int>(stream.a.depth_count - depth), has_lines = stream.whole_count > 0;
-    if (AMode != TGI_COPY_k && has_lines)
-        copy_tail<Rows, Depth, Threads, AMode>(stream.a_copy, stream.fill, left);
-    else
-        copy_edge<Rows, Depth, Threads, AMode>(shared, stream.a, depth);
-    if (BMode != TGI_COPY_k && has_lines)
-        copy_tail<Cols, Depth, Threads, BMode>(stream.b_copy, stream.fill, left);
-    else
-        copy_edge<Cols, Depth, Threads, BMode>(shared + Shape::a_bytes, stream.b, depth);
-}
-
-/* Issues those copies of a stage that come before value `k` of k_count; the last value has
- * none. Copies come in groups, because each group costs instructions of its own. A group has at
- * most some six, because reads of shared memory wait behind them, longest behind copies of 4
- * bytes. */
-template <int Rows, int Cols, int Depth, int Threads, int AMode, int BMode>
-static __device__ __forceinline__ void copy_pieces(const tgi_stream &stream, int k, int k_count)
-{
-    constexpr int a_count = tgi_copy_shape<Rows, Depth, Threads, AMode>::count;
-    constexpr int count = a_count + tgi_copy_shape<Cols, Depth, Threads, BMode>::count;
-    int groups = count > 24 ? k_count - 1 : AMode == TGI_COPY_v && BMode == TGI_COPY_v ? 2 : 4;
-    if (k_count == 1)
-        groups = 1;
-    int is_on = stream.next < stream.whole_count;
-#pragma unroll
-    for (int piece = 0; piece < count; piece++) {
-        if (piece * groups / count * (k_count / groups) != k)
-            continue;
-        if (piece < a_count)
-            copy_piece<Rows, Depth, Threads, AMode>(stream.a_copy, stream.fill, piece, is_on);
-        else
-            copy_piece<Cols, Depth, Threads, BMode>(stream.b_copy, stream.fill, piece - a_count,
-                                                    is_on);
-    }
-}
-
-template <typename Shape, int Stages>
-static __device__ __forceinline__ void advance_stream(tgi_stream &stream)
-{
-    stream.next++;
-    stream.a_copy.source += stream.a_copy.stage_stride;
-    stream.b_copy.source += stream.b_copy.stage_stride;
-    stream.fill =
-        stream.fill == (Stages - 1) * Shape::stage_bytes ? 0 : stream.fill + Shape::stage_bytes;
-    tgi_copy_async_commit();
-}
-
-/* Reads the factors of one k. A thread's rows come in groups of four, 4 lane_rows apart, and its
- * columns in groups of four, 4 lane_cols apart. */
-template <typename Shape, int ThreadRows, int ThreadCols>
-static __device__ __forceinline__ void read_k(float a[ThreadRows], float b[ThreadCols],
-                                              uint32_t a_shared, uint32_t b_shared, int k)
-{
-#pragma unroll
-    for (int i = 0; i < ThreadRows; i += 4)
-        tgi_read_shared_16(a + i, a_shared + (k * Shape::a_words + i * Shape::lane_rows) * 4);
-#pragma unroll
-    for (int j = 0; j < ThreadCols; j += 4)
-        tgi_read_shared_16(b + j, b_shared + (k * Shape::b_words + j * Shape::lane_cols) * 4);
-    /* Without this barrier the compiler would move the reads down to their use. */
-    __syncwarp();
-}
-
-/* Multiplies down one column and up the next: each factor serves two multiply-adds in a row, from
- * the register file's operand cache. */
-template <int ThreadRows, int ThreadCols>
-static __device__ __forceinline__ void
-multiply_k(float sum[ThreadRows][ThreadCols], const float a[ThreadRows], const float b[ThreadCols])
-{
-#pragma unroll
-    for (int j = 0; j < ThreadCols; j++)
-#pragma unroll
-        for (int turn = 0; turn < ThreadRows; turn++) {
-            int i = j % 2 ? ThreadRows - 1 - turn : turn;
-            sum[i][j] = fmaf(a[i], b[j], sum[i][j]);
-        }
-}
-
 /* Writes sums to shared memory and stores them to D, four rows of each thread a piece. */
-template <typename Shape, int Rows, int Cols, int ThreadRows, int ThreadCols, int Threads>
+template <class Shape, int Rows, int Cols, int ThreadRows, int ThreadCols, int Threads>
 static __device__ __forceinline__ void
 store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
            const float sum[ThreadRows][ThreadCols], int team, int row, int col)
@@ -276,81 +159,226 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
     }
 }
 
+/* AMode and BMode are how the operands are copied (copy/stage_copy.cuh). */
 template <int Rows, int Cols, int Depth, int ThreadRows, int ThreadCols, int Stages, int Threads,
           int AMode, int BMode>
-static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
-{
+struct tgi_simt {
     typedef tgi_shape<Rows, Cols, Depth, ThreadRows, ThreadCols, Stages, Threads> shape;
-    extern __shared__ __align__(16) float shared[];
+    /* A part is one k of a thread's team. */
+    static constexpr int has_one_tile = 1, stages = Stages, parts = shape::team_depth;
+    static constexpr int turn = parts - 1;
+    typedef float sums[ThreadRows][ThreadCols];
+    struct factors {
+        float a[2][ThreadRows], b[2][ThreadCols]; /* of the k in use, and of the next */
+    };
 
-    /* Setup */
-    const tgi_block_schedule<Rows, Cols> schedule(given);
-    const tgi_gemm_args &args = schedule.problem(given, schedule.begin());
-    const tgi_inner_tile tile =
-        find_inner_tile<Rows, Cols>(args.problem, schedule.tile(schedule.begin()));
-    tgi_stream stream;
-    start_stream<shape, Rows, Cols, Depth, Threads, AMode, BMode>(stream, args, tile,
-                                                                  tgi_shared_address(shared));
-    constexpr int warp_row_count = Rows / shape::warp_rows;
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, team = warp / shape::warps;
-    int row = warp % warp_row_count * shape::warp_rows + lane % shape::lane_rows * 4;
-    int col = warp % shape::warps / warp_row_count * shape::warp_cols + lane / shape::lane_rows * 4;
-    uint32_t a_shared = stream.shared + (team * shape::team_depth * shape::a_words + row) * 4;
-    uint32_t b_shared =
-        stream.shared + shape::a_bytes + (team * shape::team_depth * shape::b_words + col) * 4;
-    /* They are opaque, because the compiler would otherwise form them again at each use. */
-    a_shared = tgi_make_opaque(a_shared);
-    b_shared = tgi_make_opaque(b_shared);
-    float sum[ThreadRows][ThreadCols] = {};
-    float a[2][ThreadRows], b[2][ThreadCols];
+    /* The copies of both operands, and the ring of stages. */
+    struct stream {
+        tgi_block_operand a, b;
+        tgi_stage_copy a_copy, b_copy;
+        uint32_t shared, fill;  /* address of the ring, byte offset of the stage to fill */
+        int next;               /* number of the stage to fill */
+        int whole_count, count; /* stages 0 .. whole_count - 1 have no edge */
 
-    /* Load */
-#pragma unroll 1
-    for (int stage = 0; stage < Stages - 1; stage++) {
-        copy_pieces<Rows, Cols, Depth, Threads, AMode, BMode>(stream, 0, 1);
-        fetch_edge<shape, Rows, Cols, Depth, Threads, AMode, BMode>(stream);
-        advance_stream<shape, Stages>(stream);
+        __device__ __forceinline__ stream(const tgi_gemm_args &args, const tgi_inner_tile &tile,
+                                          uint32_t ring)
+            : shared(ring), fill(0), next(0), whole_count(0)
+        {
+            const tgi_problem &p = args.problem;
+            const int64_t first_k = tgi_find_first_k(args, static_cast<unsigned>(tile.split));
+            const int64_t depth_count = tgi_count_k(args, first_k);
+            a = {tgi_find_a<float>(args, tile, first_k), p.a.row, p.a.col, p.m - tile.row,
+                 depth_count};
+            b = {tgi_find_b<float>(args, tile, first_k), p.b.col, p.b.row, p.n - tile.col,
+                 depth_count};
+            a_copy = start_copy<Rows, Depth, Threads, AMode>(a, shared);
+            b_copy = start_copy<Cols, Depth, Threads, BMode>(b, shared + shape::a_bytes);
+            count = static_cast<int>((depth_count + Depth - 1) / Depth);
+            if (is_whole<Rows, AMode>(a) && is_whole<Cols, BMode>(b))
+                whole_count = static_cast<int>(depth_count / Depth);
+        }
+    };
+
+    float *memory;
+    tgi_inner_tile tile;
+    int team, row, col;          /* the thread's team, its first row and column in the tile */
+    uint32_t a_shared, b_shared; /* addresses of its factors in the stage that is read */
+    uint32_t offset;             /* bytes from the first stage to that one */
+
+    __device__ __forceinline__ void setup(const tgi_gemm_args &, float *shared)
+    {
+        constexpr int warp_row_count = Rows / shape::warp_rows;
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, place = warp % shape::warps;
+        memory = shared;
+        team = warp / shape::warps;
+        row = warp % warp_row_count * shape::warp_rows + lane % shape::lane_rows * 4;
+        col = place / warp_row_count * shape::warp_cols + lane / shape::lane_rows * 4;
+        const uint32_t ring = tgi_shared_address(shared);
+        a_shared = ring + (team * shape::team_depth * shape::a_words + row) * 4;
+        b_shared = ring + shape::a_bytes + (team * shape::team_depth * shape::b_words + col) * 4;
+        /* They are opaque, because the compiler would otherwise form them again at each use. */
+        a_shared = tgi_make_opaque(a_shared);
+        b_shared = tgi_make_opaque(b_shared);
     }
-    tgi_copy_async_wait<Stages - 2>();
-    /* Without this barrier a thread would read elements of stage 0 that another's copies have
-     * yet to bring. */
-    __syncthreads();
-    read_k<shape, ThreadRows, ThreadCols>(a[0], b[0], a_shared, b_shared, 0);
 
-    /* Compute */
-    uint32_t turn = 0;
-#pragma unroll 1
-    for (int stage = 0; stage < stream.count; stage++) {
-        fetch_edge<shape, Rows, Cols, Depth, Threads, AMode, BMode>(stream);
+    template <class Schedule, typename Unit>
+    __device__ __forceinline__ void sum(const tgi_gemm_args &given, const Schedule &schedule,
+                                        Unit unit, sums &sum)
+    {
+        const tgi_gemm_args &args = schedule.problem(given, unit);
+        tile = find_inner_tile<Rows, Cols>(args.problem, schedule.tile(unit));
+        stream copies(args, tile, tgi_shared_address(memory));
+        tgi_fill_ring(*this, copies);
+        tgi_add_steps(*this, copies, sum);
+        tgi_copy_async_wait<0>();
+    }
+
+    __device__ __forceinline__ void begin(sums &sum)
+    {
+        offset = 0;
 #pragma unroll
-        for (int k = 0; k < shape::team_depth; k++) {
-            int is_last = k == shape::team_depth - 1;
-            if (is_last) {
-                advance_stream<shape, Stages>(stream);
-                tgi_copy_async_wait<Stages - 2>();
-                /* Without this barrier a thread would read elements of the next stage that
-                 * another's copies have yet to bring, and the next copies would overwrite the
-                 * stage that another still reads. */
-                __syncthreads();
-                uint32_t advance = turn == (Stages - 1) * shape::stage_bytes
-                                       ? 0u - (Stages - 1) * shape::stage_bytes
-                                       : shape::stage_bytes;
-                turn += advance;
-                a_shared += advance;
-                b_shared += advance;
-            }
-            read_k<shape, ThreadRows, ThreadCols>(a[(k + 1) % 2], b[(k + 1) % 2], a_shared,
-                                                  b_shared, is_last ? 0 : k + 1);
-            if (!is_last)
-                copy_pieces<Rows, Cols, Depth, Threads, AMode, BMode>(stream, k, shape::team_depth);
-            multiply_k<ThreadRows, ThreadCols>(sum, a[k % 2], b[k % 2]);
+        for (int i = 0; i < ThreadRows; i++)
+#pragma unroll
+            for (int j = 0; j < ThreadCols; j++)
+                sum[i][j] = 0.0f;
+    }
+
+    static __device__ __forceinline__ bool has_step(const stream &copies, int step)
+    {
+        return step < copies.count;
+    }
+
+    static __device__ __forceinline__ void load(stream &copies, int step)
+    {
+        copy_pieces(copies, 0, 1);
+        load_edge(copies, step);
+        close(copies);
+    }
+
+    /* Issues all copies of a stage at an edge. */
+    static __device__ __forceinline__ void load_edge(const stream &copies, int)
+    {
+        if (copies.next < copies.whole_count || copies.next >= copies.count)
+            return;
+        const uint32_t shared = copies.shared + copies.fill;
+        const int64_t depth = static_cast<int64_t>(copies.next) * Depth;
+        const int left = static_cast<int>(copies.a.depth_count - depth);
+        const int has_lines = copies.whole_count > 0;
+        if (AMode != TGI_COPY_k && has_lines)
+            copy_tail<Rows, Depth, Threads, AMode>(copies.a_copy, copies.fill, left);
+        else
+            copy_edge<Rows, Depth, Threads, AMode>(shared, copies.a, depth);
+        if (BMode != TGI_COPY_k && has_lines)
+            copy_tail<Cols, Depth, Threads, BMode>(copies.b_copy, copies.fill, left);
+        else
+            copy_edge<Cols, Depth, Threads, BMode>(shared + shape::a_bytes, copies.b, depth);
+    }
+
+    static __device__ __forceinline__ void load_part(const stream &copies, int part)
+    {
+        copy_pieces(copies, part, parts);
+    }
+
+    /* Issues those copies of a whole stage that come before value `k` of k_count; the last value
+     * has none. Copies come in groups, because each group costs instructions of its own. A group
+     * has at most some six, because reads of shared memory wait behind them, longest behind copies
+     * of 4 bytes. */
+    static __device__ __forceinline__ void copy_pieces(const stream &copies, int k, int k_count)
+    {
+        constexpr int a_count = tgi_copy_shape<Rows, Depth, Threads, AMode>::count;
+        constexpr int count = a_count + tgi_copy_shape<Cols, Depth, Threads, BMode>::count;
+        int groups = count > 24 ? k_count - 1 : AMode == TGI_COPY_v && BMode == TGI_COPY_v ? 2 : 4;
+        if (k_count == 1)
+            groups = 1;
+        const int is_on = copies.next < copies.whole_count;
+#pragma unroll
+        for (int piece = 0; piece < count; piece++) {
+            if (piece * groups / count * (k_count / groups) != k)
+                continue;
+            if (piece < a_count)
+                copy_piece<Rows, Depth, Threads, AMode>(copies.a_copy, copies.fill, piece, is_on);
+            else
+                copy_piece<Cols, Depth, Threads, BMode>(copies.b_copy, copies.fill,
+                                                        piece - a_count, is_on);
         }
     }
-    tgi_copy_async_wait<0>();
 
-    /* Store */
-    store_tile<shape, Rows, Cols, ThreadRows, ThreadCols, Threads>(args, tile, shared, sum, team,
-                                                                   row, col);
+    static __device__ __forceinline__ void close(stream &copies)
+    {
+        copies.next++;
+        copies.a_copy.source += copies.a_copy.stage_stride;
+        copies.b_copy.source += copies.b_copy.stage_stride;
+        copies.fill = copies.fill == (Stages - 1) * shape::stage_bytes
+                          ? 0
+                          : copies.fill + shape::stage_bytes;
+        tgi_copy_async_commit();
+    }
+
+    __device__ __forceinline__ void advance(void)
+    {
+        const uint32_t bytes = offset == (Stages - 1) * shape::stage_bytes
+                                   ? 0u - (Stages - 1) * shape::stage_bytes
+                                   : shape::stage_bytes;
+        offset += bytes;
+        a_shared += bytes;
+        b_shared += bytes;
+    }
+
+    __device__ __forceinline__ void read_first(factors &factor) const
+    {
+        read_k(factor.a[0], factor.b[0], 0);
+    }
+
+    __device__ __forceinline__ void read_ahead(factors &factor, int k) const
+    {
+        const int next = (k + 1) % 2;
+        read_k(factor.a[next], factor.b[next], k == parts - 1 ? 0 : k + 1);
+    }
+
+    /* Reads the factors of one k. A thread's rows come in groups of four, 4 lane_rows apart, and
+     * its columns in groups of four, 4 lane_cols apart. */
+    __device__ __forceinline__ void read_k(float (&a)[ThreadRows], float (&b)[ThreadCols],
+                                           int k) const
+    {
+#pragma unroll
+        for (int i = 0; i < ThreadRows; i += 4)
+            tgi_read_shared_16(a + i, a_shared + (k * shape::a_words + i * shape::lane_rows) * 4);
+#pragma unroll
+        for (int j = 0; j < ThreadCols; j += 4)
+            tgi_read_shared_16(b + j, b_shared + (k * shape::b_words + j * shape::lane_cols) * 4);
+        /* Without this barrier the compiler would move the reads down to their use. */
+        __syncwarp();
+    }
+
+    /* Multiplies down one column and up the next: each factor serves two multiply-adds in a row,
+     * from the register file's operand cache. */
+    static __device__ __forceinline__ void multiply(sums &sum, const factors &factor, int k)
+    {
+        const float(&a)[ThreadRows] = factor.a[k % 2], (&b)[ThreadCols] = factor.b[k % 2];
+#pragma unroll
+        for (int j = 0; j < ThreadCols; j++)
+#pragma unroll
+            for (int turn = 0; turn < ThreadRows; turn++) {
+                const int i = j % 2 ? ThreadRows - 1 - turn : turn;
+                sum[i][j] = fmaf(a[i], b[j], sum[i][j]);
+            }
+    }
+
+    template <class Schedule, typename Unit>
+    __device__ __forceinline__ void finish(const tgi_gemm_args &given, const Schedule &schedule,
+                                           Unit unit, const sums &sum) const
+    {
+        store_tile<shape, Rows, Cols, ThreadRows, ThreadCols, Threads>(
+            schedule.problem(given, unit), tile, memory, sum, team, row, col);
+    }
+};
+
+template <int Rows, int Cols, int... Shape>
+static __device__ __forceinline__ void tgi_simt_multiply(const tgi_gemm_args &args)
+{
+    extern __shared__ __align__(16) float shared[];
+    tgi_form_tiles<tgi_simt<Rows, Cols, Shape...>>(tgi_block_schedule<Rows, Cols>(args), args,
+                                                   shared);
 }
 
 #endif
