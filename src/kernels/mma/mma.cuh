@@ -248,11 +248,8 @@ struct tgi_mma {
         return ring + (Stages - 1) * stage_bytes;
     }
 
-    __device__ __forceinline__ void begin(sums &sum)
+    static __device__ __forceinline__ void begin(sums &sum)
     {
-        a_place = ring + operand_a::find_fragment(row);
-        b_place = ring + operand_a::bytes + operand_b::find_fragment(col);
-        filled = find_last_stage();
 #pragma unroll
         for (int i = 0; i < row_fragments; i++)
 #pragma unroll
@@ -300,8 +297,11 @@ struct tgi_mma {
         b_place += next;
     }
 
-    __device__ __forceinline__ void read_first(factors &factor) const
+    __device__ __forceinline__ void read_first(factors &factor)
     {
+        a_place = ring + operand_a::find_fragment(row);
+        b_place = ring + operand_a::bytes + operand_b::find_fragment(col);
+        filled = find_last_stage();
         factor.pair[0].read(a_place, b_place, 0);
         factor.pair[0].prepare();
 #pragma unroll
