@@ -21,8 +21,8 @@ template <tg_type Type, int Room, int Rows, int Cols, int Depth, int Thread_rows
           int Stages, int Threads>
 static void tgi_sim_run_slices(const tgi_mma_slices_args *args)
 {
-    tgi_mma_slices<Type, Room, Rows, Cols, 8 * Thread_rows, 4 * Thread_cols, Stages,
-                   Threads>::multiply(*args, tgi_shared_address(shared));
+    tgi_mma_multiply_slices<Type, Room, Rows, Cols, 8 * Thread_rows, 4 * Thread_cols, Stages,
+                            Threads>(*args, tgi_shared_address(shared));
 }
 
 #define TGI_SIM_MMA(name, math, ...)                                                               \

@@ -44,5 +44,5 @@ template <int Rows, int Cols> struct list_schedule {
 extern "C" void simulated_list(const problem_list *list)
 {
     typedef tgi_mma<tgi_mma_16_bits<TG_TYPE_BF16>, 64, 64, 64, 32, 32, 3, 128, 1, 0> body;
-    body::multiply<list_schedule<64, 64>>(*list, tgi_shared_address(shared));
+    tgi_form_tiles_ahead<body>(list_schedule<64, 64>(*list), *list, tgi_shared_address(shared));
 }

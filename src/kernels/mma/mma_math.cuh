@@ -159,4 +159,25 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_fma : tgi_mma_words {
     }
 };
 
+/* The slices of A and of B that a product multiplies. */
+struct tgi_mma_pair {
+    int a, b;
+};
+
+/* The products of a precision, in an order in which most of them share a slice with the one before.
+ * It is a slice of B, whose fragments are more, if Is_b_kept is 1. The largest product, of both
+ * first slices, is the last, so that the others lose nothing beside it. */
+template <int Count, int Is_b_kept>
+static __device__ constexpr tgi_mma_pair tgi_mma_find_pair(int product)
+{
+    constexpr tgi_mma_pair three[] = {{0, 1}, {1, 0}, {0, 0}};
+    constexpr tgi_mma_pair six[] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}, {0, 0}};
+    constexpr tgi_mma_pair nine[] = {{2, 2}, {1, 2}, {0, 2}, {0, 1}, {1, 1},
+                                     {2, 1}, {2, 0}, {1, 0}, {0, 0}};
+    const tgi_mma_pair pair = Count == 3   ? three[product]
+                              : Count == 6 ? six[product]
+                                           : nine[product];
+    return Is_b_kept ? pair : tgi_mma_pair{pair.b, pair.a};
+}
+
 #endif

@@ -11,8 +11,10 @@
 
 #include "kernels/ptx/warp_reduce.cuh" /* for what follows, on chips before sm_80 */
 
+#include "kernels/body.cuh"
 #include "kernels/epilogue/slice_sums.cuh"
 #include "kernels/epilogue/thread_sums.cuh"
+#include "kernels/mma/mma_math.cuh"
 #include "kernels/mma/mma_operand.cuh"
 #include "kernels/mma/mma_shape.h"
 #include "kernels/mma/mma_slices_args.h"
@@ -20,27 +22,6 @@
 #include "kernels/mma/mma_teams.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
-
-/* The slices of A and of B that a product multiplies. */
-struct tgi_mma_pair {
-    int a, b;
-};
-
-/* The products of a precision, in an order in which most of them share a slice with the one before.
- * It is a slice of B, whose fragments are more, if Is_b_kept is 1. The largest product, of both
- * first slices, is the last, so that the others lose nothing beside it. */
-template <int Count, int Is_b_kept>
-static __device__ constexpr tgi_mma_pair tgi_mma_find_pair(int product)
-{
-    constexpr tgi_mma_pair three[] = {{0, 1}, {1, 0}, {0, 0}};
-    constexpr tgi_mma_pair six[] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}, {0, 0}};
-    constexpr tgi_mma_pair nine[] = {{2, 2}, {1, 2}, {0, 2}, {0, 1}, {1, 1},
-                                     {2, 1}, {2, 0}, {1, 0}, {0, 0}};
-    const tgi_mma_pair pair = Count == 3   ? three[product]
-                              : Count == 6 ? six[product]
-                                           : nine[product];
-    return Is_b_kept ? pair : tgi_mma_pair{pair.b, pair.a};
-}
 
 /* The type of FP32 sums for mma_store.cuh. */
 struct tgi_mma_fp32_sums {
@@ -60,7 +41,12 @@ struct tgi_mma_slices {
     static constexpr int k_fragments = TGI_CHUNK_ELEMS / operand_a::fragment_elems;
     static constexpr int a_bytes = Room * operand_a::bytes;
     static constexpr int stage_bytes = a_bytes + Room * operand_b::bytes;
+    static constexpr int stages = Stages, parts = 1, loads_first = 0;
+    typedef tgi_block_schedule<Rows, Cols> schedule;
     typedef float sums_of_warp[row_fragments][8 * col_fragments];
+    struct sums {
+        sums_of_warp tile, chunk; /* of earlier chunks; of the chunk in use */
+    };
     /* 1: the products of a chunk, which are formed separately, are added to the sums beside the
      * first reads of the next chunk. This pays if there are few products. */
     static constexpr int is_added_late = Room == 2;
@@ -244,60 +230,112 @@ struct tgi_mma_slices {
             all[i] = 0.0f;
     }
 
+    const tgi_mma_slices_args *args;
+    teams team;
+    uint32_t ring;       /* address of the team's first stage */
+    int row, col;        /* the warp's first row and column in the tile */
+    int chunk_count;     /* the team's chunks of a tile, without a rest */
+    uint32_t read, fill; /* the stages that are read and filled next */
+
+    __device__ __forceinline__ void setup(const tgi_mma_slices_args &given, uint32_t shared)
+    {
+        const int warp = teams::own_thread() / 32;
+        args = &given;
+        ring = shared + team.own * (Stages * stage_bytes);
+        row = warp / (Cols / Warp_cols) * Warp_rows;
+        col = warp % (Cols / Warp_cols) * Warp_cols;
+        chunk_count = count_chunks(given) / team.count;
+    }
+
+    template <class Schedule>
+    __device__ __forceinline__ stream open(const tgi_mma_slices_args &given,
+                                           const Schedule &schedule, unsigned unit, int is_on)
+    {
+        fill = ring;
+        return stream(given, team, schedule.tile(unit), is_on);
+    }
+
+    __device__ __forceinline__ uint32_t find_last_stage(void) const
+    {
+        return ring + (Stages - 1) * stage_bytes;
+    }
+
+    __device__ __forceinline__ uint32_t find_next_stage(uint32_t stage) const
+    {
+        return stage == find_last_stage() ? ring : stage + stage_bytes;
+    }
+
+    __device__ __forceinline__ void begin(sums &sum)
+    {
+        read = ring;
+        sum = sums();
+    }
+
+    __device__ __forceinline__ bool has_step(const stream &, int chunk) const
+    {
+        return chunk < chunk_count;
+    }
+
+    __device__ __forceinline__ void wait(int) const
+    {
+        tgi_copy_async_wait<Stages - 2>();
+        /* Without this barrier a warp would read what others have yet to copy, and copy to where
+         * others still read the chunk before, or sums of the tile before. */
+        team.wait();
+    }
+
+    __device__ __forceinline__ void load(stream &copies, int)
+    {
+        copies.copy_next(fill);
+        fill = find_next_stage(fill);
+    }
+
+    __device__ __forceinline__ void multiply(sums &sum, int chunk)
+    {
+        if (is_added_late)
+            end_chunk(sum, chunk - 1);
+        form_chunk(args->first_product, read + operand_a::find_fragment(row),
+                   read + a_bytes + operand_b::find_fragment(col), sum.chunk);
+        read = find_next_stage(read);
+        if (!is_added_late)
+            end_chunk(sum, chunk);
+    }
+
     /* Adds the products of chunk number `chunk`, or none if it is -1, to the sums. */
-    static __device__ __forceinline__ void end_chunk(const tgi_mma_slices_args &args,
-                                                     const teams &team, int chunk, int chunk_count,
-                                                     sums_of_warp &short_sums, sums_of_warp &sums)
+    __device__ __forceinline__ void end_chunk(sums &sum, int chunk) const
     {
 #pragma unroll
         for (int i = 0; i < row_fragments; i++)
 #pragma unroll
             for (int j = 0; j < 8 * col_fragments; j++) {
-                sums[i][j] += short_sums[i][j];
-                short_sums[i][j] = 0.0f;
+                sum.tile[i][j] += sum.chunk[i][j];
+                sum.chunk[i][j] = 0.0f;
             }
         const int is_last = chunk + 1 == chunk_count;
         if (chunk_count > TGI_RUN_CHUNKS && chunk >= 0 &&
             ((chunk + 1) % TGI_RUN_CHUNKS == 0 || is_last))
-            end_run(args, team, chunk < TGI_RUN_CHUNKS, is_last, sums);
+            end_run(*args, team, chunk < TGI_RUN_CHUNKS, is_last, sum.tile);
     }
 
-    /* Forms the sums of a tile whose first chunks are being copied. */
-    static __device__ __forceinline__ void add_tile(const tgi_mma_slices_args &args,
-                                                    const teams &team, stream &left, int row,
-                                                    int col, sums_of_warp &sums, uint32_t shared)
+    __device__ __forceinline__ void leave(const stream &, sums &sum) const
     {
-        const int chunk_count = count_chunks(args) / team.count; /* without a rest */
-        const uint32_t a_place = operand_a::find_fragment(row);
-        const uint32_t b_place = a_bytes + operand_b::find_fragment(col);
-        const uint32_t last_stage = shared + (Stages - 1) * stage_bytes;
-        uint32_t stage = shared, write = last_stage;
-#pragma unroll
-        for (int i = 0; i < row_fragments; i++)
-#pragma unroll
-            for (int j = 0; j < 8 * col_fragments; j++)
-                sums[i][j] = 0.0f;
-        sums_of_warp short_sums = {};
-#pragma unroll 1
-        for (int chunk = 0; chunk < chunk_count; chunk++) {
-            tgi_copy_async_wait<Stages - 2>();
-            /* Without this barrier a warp would read what others have yet to copy, and copy to
-             * where others still read the chunk before, or sums of the tile before. */
-            team.wait();
-            left.copy_next(write);
-            write = write == last_stage ? shared : write + stage_bytes;
-            if (is_added_late)
-                end_chunk(args, team, chunk - 1, chunk_count, short_sums, sums);
-            form_chunk(args.first_product, stage + a_place, stage + b_place, short_sums);
-            stage = stage == last_stage ? shared : stage + stage_bytes;
-            if (!is_added_late)
-                end_chunk(args, team, chunk, chunk_count, short_sums, sums);
-        }
         if (is_added_late)
-            end_chunk(args, team, chunk_count - 1, chunk_count, short_sums, sums);
+            end_chunk(sum, chunk_count - 1);
         /* Without this barrier copies of the next tile would overwrite what slower warps still
          * read. */
         team.wait();
+        if constexpr (teams_most > 1)
+            if (team.count > 1)
+                team.add(reinterpret_cast<float(&)[row_fragments * 8 * col_fragments]>(sum.tile),
+                         ring, Stages * stage_bytes);
+    }
+
+    template <class Schedule>
+    __device__ __forceinline__ void finish(const tgi_mma_slices_args &given,
+                                           const Schedule &schedule, unsigned unit, sums &sum) const
+    {
+        if (team.own == 0)
+            store(given, schedule.tile(unit), row, col, sum.tile, find_last_stage());
     }
 
     /* Stores the warp's sums. The sums of a doubtful tile are repaired in shared memory, 16 rows at
@@ -334,40 +372,14 @@ struct tgi_mma_slices {
             tgi_mma_finish<8 * col_fragments>(args.gemm, place, 0, box);
         }
     }
-
-    /* Forms the block's tiles one after another. The first chunks of a tile are copied while the
-     * sums of the previous tile leave through the last stage. */
-    static __device__ __forceinline__ void multiply(const tgi_mma_slices_args &args,
-                                                    uint32_t block_shared)
-    {
-        const tgi_block_schedule<Rows, Cols> schedule(args.gemm);
-        const teams team;
-        const uint32_t shared = block_shared + team.own * (Stages * stage_bytes);
-        const int warp = teams::own_thread() / 32;
-        const int row = warp / (Cols / Warp_cols) * Warp_rows;
-        const int col = warp % (Cols / Warp_cols) * Warp_cols;
-        sums_of_warp sums;
-        unsigned unit = schedule.begin(), before = unit;
-#pragma unroll 1
-        for (;; before = unit, unit = schedule.next(unit)) {
-            const int has_unit = unit < schedule.end();
-            stream left(args, team, schedule.tile(has_unit ? unit : before), has_unit);
-#pragma unroll 1
-            for (int i = 0; i < Stages - 1; i++)
-                left.copy_next(shared + i * stage_bytes);
-            if (unit != schedule.begin() && team.own == 0)
-                store(args, schedule.tile(before), row, col, sums,
-                      shared + (Stages - 1) * stage_bytes);
-            if (!has_unit)
-                break;
-            add_tile(args, team, left, row, col, sums, shared);
-            if constexpr (teams_most > 1)
-                if (team.count > 1)
-                    team.add(reinterpret_cast<float(&)[row_fragments * 8 * col_fragments]>(sums),
-                             shared, Stages * stage_bytes);
-        }
-        tgi_copy_async_wait<0>();
-    }
 };
+
+template <tg_type Type, int... Shape>
+static __device__ __forceinline__ void tgi_mma_multiply_slices(const tgi_mma_slices_args &args,
+                                                               uint32_t shared)
+{
+    typedef tgi_mma_slices<Type, Shape...> body;
+    tgi_form_tiles_ahead<body>(typename body::schedule(args.gemm), args, shared);
+}
 
 #endif

@@ -17,8 +17,8 @@
     {                                                                                              \
         extern __shared__ __align__(1024) char shared[];                                           \
         static_assert(depth == TGI_CHUNK_ELEMS, "a stage is a chunk");                             \
-        tgi_mma_slices<type, room, rows, cols, 8 * (thread_rows), 4 * (thread_cols), stages,       \
-                       threads>::multiply(args, tgi_shared_address(shared));                       \
+        tgi_mma_multiply_slices<type, room, rows, cols, 8 * (thread_rows), 4 * (thread_cols),      \
+                                stages, threads>(args, tgi_shared_address(shared));                \
     }
 #define TGI_SLICES_mma_bf16x(name, ...) TGI_MMA_SLICES(name, TG_TYPE_BF16, 3, __VA_ARGS__)
 #define TGI_SLICES_mma_fp16x(name, ...) TGI_MMA_SLICES(name, TG_TYPE_FP16, 2, __VA_ARGS__)
