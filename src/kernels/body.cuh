@@ -26,8 +26,8 @@
  *     tgi_form_tiles          finishes a tile before it loads the next one, so that the sums may
  *                             pass through the memory of the stages
  *         sum(given, schedule, unit, sums)
- *                             sums a tile, by tgi_fill_ring and tgi_add_steps. A body that has a
- *                             form for each storage order calls them with one (tgi_with_order).
+ *                             sums a tile, by tgi_fill_ring and tgi_multiply_steps. A body that has
+ *                             a form for each storage order calls them with one (tgi_with_order).
  *         has_one_tile        1: the grid has a block for each unit
  *     tgi_form_tiles_ahead    loads the first steps of the next tile before it finishes the one
  *                             before, whose sums are in registers. The grid is persistent.
@@ -35,7 +35,7 @@
  *                             returns the copies of a unit's tile; none if is_on is 0
  *         leave(copies, sums) ends a tile's sums: from then on its stages may be filled again
  *
- * Both drivers add the steps of a tile by tgi_add_steps, which takes of the body
+ * Both drivers multiply the steps of a tile by tgi_multiply_steps, which takes of the body
  *
  *     stages                  how many there are
  *     begin(sums)             begins a tile: sets the sums to zero, and finds the first stages
@@ -139,8 +139,8 @@ static __device__ __forceinline__ void tgi_fill_ring(Body &body, Copies &copies)
 
 /* Adds the products of the steps of a tile, whole stages one after another. */
 template <class Body, class Copies>
-static __device__ __forceinline__ void tgi_add_whole_steps(Body &body, Copies &copies,
-                                                           typename Body::sums &sums)
+static __device__ __forceinline__ void tgi_multiply_whole_steps(Body &body, Copies &copies,
+                                                                typename Body::sums &sums)
 {
 #pragma unroll 1
     for (int step = 0; body.has_step(copies, step); step++) {
@@ -164,8 +164,8 @@ template <class Body> static __device__ __forceinline__ void tgi_wait_for_stage(
 
 /* Adds the products of the steps of a tile, part by part. */
 template <class Body, class Copies>
-static __device__ __forceinline__ void tgi_add_parts(Body &body, Copies &copies,
-                                                     typename Body::sums &sums)
+static __device__ __forceinline__ void tgi_multiply_parts(Body &body, Copies &copies,
+                                                          typename Body::sums &sums)
 {
     typename Body::factors factors;
     tgi_wait_for_stage<Body>();
@@ -191,14 +191,14 @@ static __device__ __forceinline__ void tgi_add_parts(Body &body, Copies &copies,
 
 /* Adds the products of all steps of a tile, whose first ones are being copied. */
 template <class Body, class Copies>
-static __device__ __forceinline__ void tgi_add_steps(Body &body, Copies &copies,
-                                                     typename Body::sums &sums)
+static __device__ __forceinline__ void tgi_multiply_steps(Body &body, Copies &copies,
+                                                          typename Body::sums &sums)
 {
     body.begin(sums);
     if constexpr (Body::parts > 1)
-        tgi_add_parts(body, copies, sums);
+        tgi_multiply_parts(body, copies, sums);
     else
-        tgi_add_whole_steps(body, copies, sums);
+        tgi_multiply_whole_steps(body, copies, sums);
 }
 
 /* Forms the block's tiles, each one before the next is begun. */
@@ -239,7 +239,7 @@ static __device__ __forceinline__ void tgi_form_tiles_ahead(const Schedule &sche
             body.finish(given, schedule, before, sums);
         if (!has_unit)
             break;
-        tgi_add_steps(body, copies, sums);
+        tgi_multiply_steps(body, copies, sums);
         body.leave(copies, sums);
     }
     tgi_copy_async_wait<0>();

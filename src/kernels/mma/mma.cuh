@@ -1,9 +1,11 @@
 /*
- * Family mma: products on warp-level matrix instructions (mma.sync). Of its body
- * (kernels/body.cuh), load() fills stages by cp.async in the background (mma_operand.cuh). Each
- * warp forms a part of the tile: multiply() adds the products of its fragments of some k of a
- * stage, while the next ones are read. finish() stores D through shared memory (mma_store.cuh),
- * while the first stages of the block's next tile are copied.
+ * Family mma: products on warp-level matrix instructions (mma.sync). Its body (kernels/body.cuh):
+ *
+ *     load()       fills stages by cp.async in the background (mma_operand.cuh)
+ *     multiply()   adds the products of a warp's fragments at one place along k, while those at the
+ *                  next place are read. Each warp forms a part of the tile.
+ *     finish()     stores D through shared memory (mma_store.cuh), while the first stages of the
+ *                  block's next tile are copied
  */
 #ifndef TGI_MMA_CUH
 #define TGI_MMA_CUH
@@ -91,7 +93,7 @@ struct tgi_mma {
 
     struct factors {
         fragments pair[2]; /* one in use, one being read */
-        sums stage_sums;   /* of the step, if they are promoted */
+        sums stage_sums;   /* sums of the step, if they are promoted */
     };
 
     /* Describes an operand. Its vector_elems is above 1 if it is a copy by repack.cu, whose lines
@@ -224,8 +226,7 @@ struct tgi_mma {
     uint32_t a_place, b_place; /* its first fragments in the stage that is read */
     uint32_t filled;           /* the stage that is filled */
 
-    template <class Args>
-    __device__ __forceinline__ void setup(const Args &, uint32_t shared)
+    template <class Args> __device__ __forceinline__ void setup(const Args &, uint32_t shared)
     {
         const int warp = static_cast<int>(threadIdx.x) / 32;
         ring = shared;
@@ -263,15 +264,13 @@ struct tgi_mma {
         return copies.k_left > -(Stages - 1) * Depth;
     }
 
-    template <class Stream>
-    __device__ __forceinline__ void load(Stream &copies, int step) const
+    template <class Stream> __device__ __forceinline__ void load(Stream &copies, int step) const
     {
         copies.begin(ring + step * stage_bytes, 0);
         copies.advance();
     }
 
-    template <class Stream>
-    __device__ __forceinline__ void load_edge(Stream &copies, int) const
+    template <class Stream> __device__ __forceinline__ void load_edge(Stream &copies, int) const
     {
         copies.begin(filled, is_issued_later);
     }
@@ -358,27 +357,20 @@ static __device__ __forceinline__ void tgi_mma_form(const tgi_gemm_args &args, u
     tgi_form_tiles_ahead<Body>(typename Body::schedule(args), args, shared);
 }
 
-/* One kernel serves all storage orders, because the whole grid runs the same body. The bodies share
- * the code of edges and of the epilogue. FP8 has A along k. */
+/* The bodies of all storage orders share the code of edges and of the epilogue. FP8 has A along
+ * k. */
 template <class Math, int... Shape>
 static __device__ __forceinline__ void tgi_mma_multiply(const tgi_gemm_args &args, uint32_t shared)
 {
-#define TGI_BODY(a_along_k, b_along_k)                                                             \
-    tgi_mma_form<tgi_mma<Math, Shape..., a_along_k, b_along_k>>(args, shared)
-    if constexpr (sizeof(typename Math::elem) > 1) {
-        if (!args.a_along_k) {
-            if (args.b_along_k)
-                TGI_BODY(0, 1);
-            else
-                TGI_BODY(0, 0);
-            return;
-        }
-    }
-    if (args.b_along_k)
-        TGI_BODY(1, 1);
+    const auto form = [&](auto order) {
+        tgi_mma_form<tgi_mma<Math, Shape..., order.a_along_k, order.b_along_k>>(args, shared);
+    };
+    if constexpr (sizeof(typename Math::elem) > 1)
+        tgi_with_order(args, form);
+    else if (args.b_along_k)
+        form(tgi_order<1, 1>{});
     else
-        TGI_BODY(1, 0);
-#undef TGI_BODY
+        form(tgi_order<1, 0>{});
 }
 
 #endif

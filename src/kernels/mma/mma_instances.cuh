@@ -29,10 +29,10 @@
 #define TGI_MMA_BODY(name, a_along_k, b_along_k, rows, cols, depth, thread_rows, thread_cols,      \
                      stages, threads, ...)                                                         \
     static_assert(TGI_MMA_HAS_BODIES_APART(thread_cols), "the launch calls one of four");          \
-    TGI_MMA_KERNEL(name, (thread_rows) * (thread_cols), threads,                                   \
-                   tgi_mma_form<tgi_mma<__VA_ARGS__, rows, cols, depth, 8 * (thread_rows),         \
-                                        4 * (thread_cols), stages, threads, a_along_k,             \
-                                        b_along_k>>(args, place);)
+    TGI_MMA_KERNEL(                                                                                \
+        name, (thread_rows) * (thread_cols), threads,                                              \
+        tgi_mma_form<tgi_mma<__VA_ARGS__, rows, cols, depth, 8 * (thread_rows), 4 * (thread_cols), \
+                             stages, threads, a_along_k, b_along_k>>(args, place);)
 #define TGI_MMA_BODIES(name, ...)                                                                  \
     TGI_MMA_BODY(name##_kk, 1, 1, __VA_ARGS__)                                                     \
     TGI_MMA_BODY(name##_kn, 1, 0, __VA_ARGS__)                                                     \

@@ -1,10 +1,16 @@
 /*
  * Family mma multiplies FP32 operands that an earlier pass has written as slices of 16 bits
- * (copy/slice_args.h). A stage holds a chunk of k of all slices of a tile's lines. Slices lie in
- * the workspace as they lie in shared memory, so that a stage is copied in the order of addresses.
- * The products of a chunk are formed apart, those that are least before the largest, and added in
- * FP32 to the sums of their run of chunks. Sums that 16 bits might have spoiled are repaired
- * (epilogue/slice_sums.cuh). docs/numerics.md has the bounds.
+ * (copy/slice_args.h). A stage holds a chunk of k of all slices of a tile's lines. Its body
+ * (kernels/body.cuh):
+ *
+ *     load()       copies a chunk in the order of addresses, since slices lie in the workspace as
+ *                  they lie in shared memory
+ *     multiply()   forms the products of a chunk apart, those that are least before the largest,
+ *                  and adds them in FP32 to the sums of their run of chunks
+ *     finish()     stores the sums, after a repair of those that 16 bits might have spoiled
+ *                  (epilogue/slice_sums.cuh)
+ *
+ * docs/numerics.md has the bounds.
  */
 #ifndef TGI_MMA_SLICES_CUH
 #define TGI_MMA_SLICES_CUH
@@ -45,7 +51,7 @@ struct tgi_mma_slices {
     typedef tgi_block_schedule<Rows, Cols> schedule;
     typedef float sums_of_warp[row_fragments][8 * col_fragments];
     struct sums {
-        sums_of_warp tile, chunk; /* of earlier chunks; of the chunk in use */
+        sums_of_warp tile, chunk; /* sums of earlier chunks; sums of the chunk in use */
     };
     /* 1: the products of a chunk, which are formed separately, are added to the sums beside the
      * first reads of the next chunk. This pays if there are few products. */

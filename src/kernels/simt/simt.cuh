@@ -1,8 +1,10 @@
 /*
- * FP32 matrix product on CUDA cores: one block forms Rows x Cols elements of D. Of its body
- * (kernels/body.cuh), load() copies to shared memory in the background (copy/stage_copy.cuh),
- * multiply() adds one k to ThreadRows x ThreadCols sums a thread, and finish() stores them through
- * shared memory (piece_store.cuh, bulk_store.cuh).
+ * FP32 matrix product on CUDA cores: one block forms Rows x Cols elements of D. Its body
+ * (kernels/body.cuh) takes this path:
+ *
+ *     load()       global -> shared memory in the background (copy/stage_copy.cuh)
+ *     multiply()   shared memory -> registers, one k ahead -> ThreadRows x ThreadCols sums a thread
+ *     finish()     sums -> shared memory -> D (piece_store.cuh, bulk_store.cuh)
  *
  * If the tile has fewer elements than the threads can hold, the threads form teams. Each team
  * sums its own values of k of every stage, and the teams are added in order when the tile is
@@ -169,7 +171,7 @@ struct tgi_simt {
     static constexpr int turn = parts - 1;
     typedef float sums[ThreadRows][ThreadCols];
     struct factors {
-        float a[2][ThreadRows], b[2][ThreadCols]; /* of the k in use, and of the next */
+        float a[2][ThreadRows], b[2][ThreadCols]; /* factors of the k in use, and of the next */
     };
 
     /* The copies of both operands, and the ring of stages. */
@@ -229,7 +231,7 @@ struct tgi_simt {
         tile = find_inner_tile<Rows, Cols>(args.problem, schedule.tile(unit));
         stream copies(args, tile, tgi_shared_address(memory));
         tgi_fill_ring(*this, copies);
-        tgi_add_steps(*this, copies, sum);
+        tgi_multiply_steps(*this, copies, sum);
         tgi_copy_async_wait<0>();
     }
 
@@ -298,8 +300,8 @@ struct tgi_simt {
             if (piece < a_count)
                 copy_piece<Rows, Depth, Threads, AMode>(copies.a_copy, copies.fill, piece, is_on);
             else
-                copy_piece<Cols, Depth, Threads, BMode>(copies.b_copy, copies.fill,
-                                                        piece - a_count, is_on);
+                copy_piece<Cols, Depth, Threads, BMode>(copies.b_copy, copies.fill, piece - a_count,
+                                                        is_on);
         }
     }
 
@@ -308,9 +310,8 @@ struct tgi_simt {
         copies.next++;
         copies.a_copy.source += copies.a_copy.stage_stride;
         copies.b_copy.source += copies.b_copy.stage_stride;
-        copies.fill = copies.fill == (Stages - 1) * shape::stage_bytes
-                          ? 0
-                          : copies.fill + shape::stage_bytes;
+        copies.fill =
+            copies.fill == (Stages - 1) * shape::stage_bytes ? 0 : copies.fill + shape::stage_bytes;
         tgi_copy_async_commit();
     }
 
