@@ -99,6 +99,25 @@ class Additions(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("'cuda_brief_sm75_fp32_", done.stdout + done.stderr)
 
+    def test_body_lacks_nothing(self):
+        """A body without one of the functions that kernels/body.cuh states does not compile."""
+        if not NVCC:
+            self.skipTest("no nvcc")
+        words = ("setup", "load", "multiply", "finish")
+        source = os.path.join(self.folder, "body.cu")
+        for left_out in ("", *words):
+            members = " ".join(f"void {word}(int);" for word in words if word != left_out)
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(f'#include "kernels/body.cuh"\nstruct body {{ {members} }};\n'
+                           "__global__ void form(void)\n"
+                           "{ tgi_check_body<body>(); tgi_check_sum<body>(); }\n")
+            done = subprocess.run(
+                [NVCC, "-ptx", "-std=c++17", "-I", os.path.join(self.folder, "src"), "-I",
+                 os.path.join(self.folder, "include"), "-o", source + ".ptx", source],
+                capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode == 0, left_out == "", done.stderr)
+            self.assertIn(f"a body has {left_out}(" if left_out else "", done.stderr)
+
     def test_type_is_multiplied(self):
         text = run(self.tilegemm, "bench", "--shape", "20x30x40", "--type", "twin", "--kernel",
                    "all", "--peer", "none", "--rounds", "1", "--min-time", "0")

@@ -1,6 +1,11 @@
 /*
  * Computes attention on tensor cores. A block has a tile of queries, reads its keys step by step,
  * and keeps scores and weights in registers. The next keys are copied while a step is computed.
+ *
+ * A body (kernels/body.cuh) multiplies once for a step; attention does so twice, and has loops of
+ * its own. Queries and tiles are set up, keys and values loaded (attend_tile.cuh, attend_ring.cuh),
+ * scores and weighted values multiplied (attend_products.cuh, attend_groups.cuh), and the tile is
+ * finished by its store (attend_store.cuh, attend_join.cuh).
  */
 #ifndef TGI_ATTEND_CUH
 #define TGI_ATTEND_CUH

@@ -253,8 +253,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         }
     }
 
-    static __device__ __forceinline__ void add(const tgi_gemm_args &args, const stage &now,
-                                               sums &total)
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args, const stage &now,
+                                                    sums &total)
     {
 #pragma unroll
         for (int s = 0; s < reads; s++) {
@@ -310,10 +310,10 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
             load(filling.find_problem(given), filling, next, edges);
             filling.advance(given);
         }
-        add(given, now, total);
+        multiply(given, now, total);
     }
 
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &given, char *shared)
+    static __device__ __forceinline__ void form(const tgi_gemm_args &given, char *shared)
     {
         shared_all &all = *reinterpret_cast<shared_all *>(shared);
         stage even, odd;

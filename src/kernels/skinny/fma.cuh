@@ -44,7 +44,7 @@ struct tgi_skinny_fma {
         T value[sum_count];
     };
 
-    static __device__ __forceinline__ void prepare(const tgi_gemm_args &, shared_stage *)
+    static __device__ __forceinline__ void setup(const tgi_gemm_args &, shared_stage *)
     {
     }
 
@@ -124,8 +124,8 @@ struct tgi_skinny_fma {
         }
     }
 
-    static __device__ __forceinline__ void add(const tgi_gemm_args &, const shared_stage &stage,
-                                               sums &total)
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &,
+                                                    const shared_stage &stage, sums &total)
     {
         if (Along_k)
             add_dots(stage, total);
@@ -135,7 +135,7 @@ struct tgi_skinny_fma {
 
     /* Adds the sums of lanes that share out k, and writes them to shared memory: a tile for each
      * warp of rank, one tile for all warps of dot. */
-    static __device__ __forceinline__ void gather(const tgi_gemm_args &, const cursor &,
+    static __device__ __forceinline__ void finish(const tgi_gemm_args &, const cursor &,
                                                   sums &total, T *tile)
     {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

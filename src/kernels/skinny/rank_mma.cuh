@@ -81,7 +81,7 @@ struct tgi_rank_mma {
         return {at.a + row * p.a.row, p.a.row, 1, 1, tgi_clamp_count(p.k - at.k, Depth)};
     }
 
-    static __device__ __forceinline__ void prepare(const arguments &args, shared_stage *all)
+    static __device__ __forceinline__ void setup(const arguments &args, shared_stage *all)
     {
         if constexpr (TGI_HAS_TMA) {
             if (!args.has_maps)
@@ -203,8 +203,8 @@ struct tgi_rank_mma {
         }
     }
 
-    static __device__ __forceinline__ void add(const tgi_gemm_args &args, const shared_stage &stage,
-                                               sums &total)
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args,
+                                                    const shared_stage &stage, sums &total)
     {
         uint32_t a[Rows / 8][2];
 #pragma unroll
@@ -240,7 +240,7 @@ struct tgi_rank_mma {
 
     /* Adds the warps' sums one warp after another. Each warp is two fragments behind the previous
      * one. At a distance of one fragment it would reach columns to which that warp still adds. */
-    static __device__ __forceinline__ void gather(const tgi_gemm_args &args, const cursor &at,
+    static __device__ __forceinline__ void finish(const tgi_gemm_args &args, const cursor &at,
                                                   const sums &total, float *tile)
     {
         float *first = tile + sum_first - find_b(args, at).find_shift();

@@ -22,17 +22,24 @@
  *
  *     stages                 how many there are
  *     shared_stage, sums     a stage; a lane's sums, zero where a tile begins
- *     prepare, wait          set-up, once; the wait for copies that load leaves to TMA
- *     load, add              issues the copies of a stage; adds its products
- *     gather                 puts a tile's sums into shared memory
+ *     setup                  prepares the stages, once
+ *     load, wait             issues the copies of a stage; waits for those that it leaves to TMA
+ *     multiply               adds the products of a stage
+ *     finish                 puts a tile's sums into shared memory, from where tgi_skinny_store
+ *                            brings them to D
+ *
+ * These are the four of kernels/body.cuh. The loop that calls them is here, because B is read
+ * without a pause: a block loads the first steps of its next tile while it still multiplies the
+ * last ones of a tile.
  */
 #ifndef TGI_SKINNY_CUH
 #define TGI_SKINNY_CUH
 
-#include "kernels/schedule/unit_ranges.cuh"
-#include "kernels/skinny/rank_args.h"
+#include "kernels/body.cuh"
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/epilogue/tile_store.cuh"
+#include "kernels/schedule/unit_ranges.cuh"
+#include "kernels/skinny/rank_args.h"
 
 static __device__ __forceinline__ const tgi_gemm_args &tgi_get_gemm(const tgi_gemm_args &args)
 {
@@ -165,8 +172,10 @@ template <typename Body> struct tgi_skinny_kernel {
     static constexpr int shared_bytes = sizeof(shared_all) + align_bytes;
 
     /* Forms the block's tiles. B is read without a pause, also while a tile is stored. */
-    static __device__ __forceinline__ void multiply(const arguments &given, char *shared)
+    static __device__ __forceinline__ void form(const arguments &given, char *shared)
     {
+        tgi_check_body<Body>();
+        tgi_check_sum<Body>();
         static_assert(Body::stages >= 2, "a stage is read while others are filled");
         if (align_bytes > 0)
             shared += -tgi_shared_address(shared) % alignof(shared_all);
@@ -182,7 +191,7 @@ template <typename Body> struct tgi_skinny_kernel {
         typename Body::sums sums = {};
         int read = 0, write = 0;
         uint32_t parity = 0; /* parity of the stages that are read */
-        Body::prepare(given, all.stages);
+        Body::setup(given, all.stages);
 #pragma unroll 1
         for (int step = 1 - Body::stages; adding.k < adding.last; step++) {
             if (step >= 0) {
@@ -202,13 +211,13 @@ template <typename Body> struct tgi_skinny_kernel {
             write = write + 1 == Body::stages ? 0 : write + 1;
             if (step < 0)
                 continue;
-            Body::add(adding.find_problem(args), all.stages[read], sums);
+            Body::multiply(adding.find_problem(args), all.stages[read], sums);
             if (++read == Body::stages) {
                 read = 0;
                 parity ^= 1;
             }
             if (adding.advance(args)) {
-                Body::gather(adding.find_problem(args), adding, sums, all.sums);
+                Body::finish(adding.find_problem(args), adding, sums, all.sums);
                 /* Without this barrier elements would be stored before the other warps have put
                  * theirs. */
                 __syncthreads();

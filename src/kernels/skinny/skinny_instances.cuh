@@ -51,7 +51,7 @@
                       "the row's tile is the kernel's");                                           \
         extern __shared__ __align__(128) char shared[];                                            \
         tgi_wait_for_stream();                                                                     \
-        body::multiply(args, shared);                                                              \
+        body::form(args, shared);                                                                  \
     }
 
 #endif

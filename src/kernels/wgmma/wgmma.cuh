@@ -14,6 +14,9 @@
  *                (epilogue/fragment_store.cuh) or, with split-K, to the blocks of the cluster
  *                (cluster_split_k.cuh) or to the workspace (partial_tiles.cuh)
  *
+ * They have the four tasks of a body (kernels/body.cuh), dealt out to warps: setup() is its setup,
+ * produce() its load, and consume() its multiply and finish.
+ *
  * The Shape's feed (feed_tma.cuh) decides how a stage is filled, moved and multiplied. A kernel
  * serves two shapes with equal shared memory: lines of A along k and across k, or, for FP8, both
  * types of B. They differ in how stages are filled and multiplied, and share the later code, which
