@@ -21,16 +21,19 @@
  *     copies                  the addresses and limits of a tile's copies, from the next step on
  *
  * Arrays are not members of the body, because they would keep its other members out of registers
- * until the loops over them are unrolled. There are two drivers, which call
+ * until the loops over them are unrolled. Two drivers call the body. In both a tile's first steps
+ * are loaded, and then each step is multiplied while a later one is loaded.
  *
- *     tgi_form_tiles          finishes a tile before it loads the next one, so that the sums may
- *                             pass through the memory of the stages
+ *     tgi_form_tiles          setup; for each unit: load, multiply, finish. The sums may pass
+ *                             through the memory of the stages.
  *         sum(given, schedule, unit, sums)
  *                             sums a tile, by tgi_fill_ring and tgi_multiply_steps. A body that has
  *                             a form for each storage order calls them with one (tgi_with_order).
  *         has_one_tile        1: the grid has a block for each unit
- *     tgi_form_tiles_ahead    loads the first steps of the next tile before it finishes the one
- *                             before, whose sums are in registers. The grid is persistent.
+ *
+ *     tgi_form_tiles_ahead    setup; for each unit: load its first steps, finish the unit before,
+ *                             load, multiply. The sums are in registers, and the grid is
+ *                             persistent.
  *         open(given, schedule, unit, is_on)
  *                             returns the copies of a unit's tile; none if is_on is 0
  *         leave(copies, sums) ends a tile's sums: from then on its stages may be filled again
