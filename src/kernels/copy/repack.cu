@@ -184,7 +184,7 @@ template <typename T> static __device__ __forceinline__ void repack(const tgi_re
 }
 
 #define TGI_REPACK(name, type)                                                                     \
-    extern "C" __global__ void __launch_bounds__(TGI_REPACK_THREADS, 4)                            \
+    extern "C" __global__ void __launch_bounds__(TGI_REPACK_THREADS, 3)                            \
         name(const __grid_constant__ tgi_repack_args args)                                         \
     {                                                                                              \
         tgi_start_next();                                                                          \
