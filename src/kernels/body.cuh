@@ -42,7 +42,7 @@
  *
  *     stages                  how many there are
  *     begin(sums)             begins a tile: sets the sums to zero, and finds the first stages
- *     has_step(copies, step)  1: the tile has that step; it has step 0
+ *     has_step(copies, step)  1: the tile has that step. It has step 0, which needs no test.
  *     parts                   pieces of a step that are multiplied one after another
  *
  * A step of one part is multiplied whole, by multiply(sums, step):
@@ -62,9 +62,10 @@
  *     load_edge(copies, step) requests the copies of a step that has an edge of an operand
  *     load_part(copies, part) requests a share of the copies of any other step
  *     close(copies)           ends the copies of a step as a group
- *     advance()               moves on to the stages that are read and filled next
- *     read_first(factors)     reads the factors of the first part
- *     read_ahead(factors, part)
+ *     advance(copies)         moves on to the stages that are read and filled next
+ *     read_first(copies, factors)
+ *                             reads the factors of the first part
+ *     read_ahead(copies, factors, part)
  *                             reads, beside a part, the factors of the next, which may be the first
  *                             part of the next stage
  *
@@ -172,24 +173,23 @@ static __device__ __forceinline__ void tgi_multiply_parts(Body &body, Copies &co
 {
     typename Body::factors factors;
     tgi_wait_for_stage<Body>();
-    body.read_first(factors);
-    int step = 0;
+    body.read_first(copies, factors);
 #pragma unroll 1
-    do {
+    for (int step = 0; body.has_step(copies, step); step++) {
         body.load_edge(copies, step + Body::stages - 1);
 #pragma unroll
         for (int part = 0; part < Body::parts; part++) {
             if (part == Body::turn) {
                 body.close(copies);
                 tgi_wait_for_stage<Body>();
-                body.advance();
+                body.advance(copies);
             }
-            body.read_ahead(factors, part);
+            body.read_ahead(copies, factors, part);
             if (part < Body::turn)
                 body.load_part(copies, part);
             body.multiply(sums, factors, part);
         }
-    } while (body.has_step(copies, ++step));
+    }
 }
 
 /* Adds the products of all steps of a tile, whose first ones are being copied. */

@@ -193,7 +193,7 @@ struct tgi_dmma {
 
     static __device__ __forceinline__ bool has_step(const source &copies, int step)
     {
-        return step < copies.count;
+        return step == 0 || step < copies.count;
     }
 
     __device__ __forceinline__ void load(source &copies, int step)
@@ -222,18 +222,18 @@ struct tgi_dmma {
         tgi_copy_async_commit();
     }
 
-    __device__ __forceinline__ void advance(void)
+    __device__ __forceinline__ void advance(source &)
     {
         fills = reads;
         reads = reads + 1 == Stages ? 0 : reads + 1;
     }
 
-    __device__ __forceinline__ void read_first(factors &pair) const
+    __device__ __forceinline__ void read_first(const source &, factors &pair) const
     {
         pair[0].read(ring[reads], lane, 0);
     }
 
-    __device__ __forceinline__ void read_ahead(factors &pair, int part) const
+    __device__ __forceinline__ void read_ahead(const source &, factors &pair, int part) const
     {
         const int next = part / wide_count + 1;
         if (part % wide_count == 0)

@@ -259,9 +259,9 @@ struct tgi_mma {
     }
 
     template <class Stream>
-    static __device__ __forceinline__ bool has_step(const Stream &copies, int)
+    static __device__ __forceinline__ bool has_step(const Stream &copies, int step)
     {
-        return copies.k_left > -(Stages - 1) * Depth;
+        return step == 0 || copies.k_left > -(Stages - 1) * Depth;
     }
 
     template <class Stream> __device__ __forceinline__ void load(Stream &copies, int step) const
@@ -287,7 +287,7 @@ struct tgi_mma {
         copies.advance();
     }
 
-    __device__ __forceinline__ void advance(void)
+    template <class Stream> __device__ __forceinline__ void advance(Stream &)
     {
         const uint32_t last = find_last_stage();
         filled = filled == last ? ring : filled + stage_bytes;
@@ -296,7 +296,8 @@ struct tgi_mma {
         b_place += next;
     }
 
-    __device__ __forceinline__ void read_first(factors &factor)
+    template <class Stream>
+    __device__ __forceinline__ void read_first(const Stream &, factors &factor)
     {
         a_place = ring + operand_a::find_fragment(row);
         b_place = ring + operand_a::bytes + operand_b::find_fragment(col);
@@ -310,7 +311,8 @@ struct tgi_mma {
                 factor.stage_sums[i][j] = 0.0f;
     }
 
-    __device__ __forceinline__ void read_ahead(factors &factor, int part) const
+    template <class Stream>
+    __device__ __forceinline__ void read_ahead(const Stream &, factors &factor, int part) const
     {
         factor.pair[(part + 1) % 2].read(a_place, b_place, (part + 1) % parts);
     }

@@ -178,9 +178,11 @@ struct tgi_simt {
     struct stream {
         tgi_block_operand a, b;
         tgi_stage_copy a_copy, b_copy;
-        uint32_t shared, fill;  /* address of the ring, byte offset of the stage to fill */
-        int next;               /* number of the stage to fill */
-        int whole_count, count; /* stages 0 .. whole_count - 1 have no edge */
+        uint32_t shared, fill;       /* address of the ring, byte offset of the stage to fill */
+        int next;                    /* number of the stage to fill */
+        int whole_count, count;      /* stages 0 .. whole_count - 1 have no edge */
+        uint32_t a_shared, b_shared; /* the thread's factors in the stage that is read */
+        uint32_t read;               /* byte offset of that stage */
 
         __device__ __forceinline__ stream(const tgi_gemm_args &args, const tgi_inner_tile &tile,
                                           uint32_t ring)
@@ -199,28 +201,37 @@ struct tgi_simt {
             if (is_whole<Rows, AMode>(a) && is_whole<Cols, BMode>(b))
                 whole_count = static_cast<int>(depth_count / Depth);
         }
+
+        /* Finds the thread's factors in the first stage, from k, row and col on. */
+        __device__ __forceinline__ void begin_reads(int k, int row, int col)
+        {
+            a_shared = shared + (k * shape::a_words + row) * 4;
+            b_shared = shared + shape::a_bytes + (k * shape::b_words + col) * 4;
+            /* They are opaque, because the compiler would otherwise form them again at each use. */
+            a_shared = tgi_make_opaque(a_shared);
+            b_shared = tgi_make_opaque(b_shared);
+            read = 0;
+        }
     };
 
     float *memory;
     tgi_inner_tile tile;
-    int team, row, col;          /* the thread's team, its first row and column in the tile */
-    uint32_t a_shared, b_shared; /* addresses of its factors in the stage that is read */
-    uint32_t offset;             /* bytes from the first stage to that one */
+    int team, row, col; /* the thread's team, its first row and column in the tile */
 
     __device__ __forceinline__ void setup(const tgi_gemm_args &, float *shared)
     {
-        constexpr int warp_row_count = Rows / shape::warp_rows;
-        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, place = warp % shape::warps;
         memory = shared;
+    }
+
+    /* Finds the thread's places. It comes after the addresses of the copies, because ptxas gives
+     * sums and factors registers of other banks if it comes before. */
+    __device__ __forceinline__ void find_places(void)
+    {
+        constexpr int warp_row_count = Rows / shape::warp_rows;
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
         team = warp / shape::warps;
         row = warp % warp_row_count * shape::warp_rows + lane % shape::lane_rows * 4;
-        col = place / warp_row_count * shape::warp_cols + lane / shape::lane_rows * 4;
-        const uint32_t ring = tgi_shared_address(shared);
-        a_shared = ring + (team * shape::team_depth * shape::a_words + row) * 4;
-        b_shared = ring + shape::a_bytes + (team * shape::team_depth * shape::b_words + col) * 4;
-        /* They are opaque, because the compiler would otherwise form them again at each use. */
-        a_shared = tgi_make_opaque(a_shared);
-        b_shared = tgi_make_opaque(b_shared);
+        col = warp % shape::warps / warp_row_count * shape::warp_cols + lane / shape::lane_rows * 4;
     }
 
     template <class Schedule, typename Unit>
@@ -230,14 +241,15 @@ struct tgi_simt {
         const tgi_gemm_args &args = schedule.problem(given, unit);
         tile = find_inner_tile<Rows, Cols>(args.problem, schedule.tile(unit));
         stream copies(args, tile, tgi_shared_address(memory));
+        find_places();
+        copies.begin_reads(team * shape::team_depth, row, col);
         tgi_fill_ring(*this, copies);
         tgi_multiply_steps(*this, copies, sum);
         tgi_copy_async_wait<0>();
     }
 
-    __device__ __forceinline__ void begin(sums &sum)
+    static __device__ __forceinline__ void begin(sums &sum)
     {
-        offset = 0;
 #pragma unroll
         for (int i = 0; i < ThreadRows; i++)
 #pragma unroll
@@ -315,38 +327,40 @@ struct tgi_simt {
         tgi_copy_async_commit();
     }
 
-    __device__ __forceinline__ void advance(void)
+    static __device__ __forceinline__ void advance(stream &copies)
     {
-        const uint32_t bytes = offset == (Stages - 1) * shape::stage_bytes
+        const uint32_t bytes = copies.read == (Stages - 1) * shape::stage_bytes
                                    ? 0u - (Stages - 1) * shape::stage_bytes
                                    : shape::stage_bytes;
-        offset += bytes;
-        a_shared += bytes;
-        b_shared += bytes;
+        copies.read += bytes;
+        copies.a_shared += bytes;
+        copies.b_shared += bytes;
     }
 
-    __device__ __forceinline__ void read_first(factors &factor) const
+    static __device__ __forceinline__ void read_first(const stream &copies, factors &factor)
     {
-        read_k(factor.a[0], factor.b[0], 0);
+        read_k(copies, factor.a[0], factor.b[0], 0);
     }
 
-    __device__ __forceinline__ void read_ahead(factors &factor, int k) const
+    static __device__ __forceinline__ void read_ahead(const stream &copies, factors &factor, int k)
     {
         const int next = (k + 1) % 2;
-        read_k(factor.a[next], factor.b[next], k == parts - 1 ? 0 : k + 1);
+        read_k(copies, factor.a[next], factor.b[next], k == parts - 1 ? 0 : k + 1);
     }
 
     /* Reads the factors of one k. A thread's rows come in groups of four, 4 lane_rows apart, and
      * its columns in groups of four, 4 lane_cols apart. */
-    __device__ __forceinline__ void read_k(float (&a)[ThreadRows], float (&b)[ThreadCols],
-                                           int k) const
+    static __device__ __forceinline__ void read_k(const stream &copies, float (&a)[ThreadRows],
+                                                  float (&b)[ThreadCols], int k)
     {
 #pragma unroll
         for (int i = 0; i < ThreadRows; i += 4)
-            tgi_read_shared_16(a + i, a_shared + (k * shape::a_words + i * shape::lane_rows) * 4);
+            tgi_read_shared_16(a + i,
+                               copies.a_shared + (k * shape::a_words + i * shape::lane_rows) * 4);
 #pragma unroll
         for (int j = 0; j < ThreadCols; j += 4)
-            tgi_read_shared_16(b + j, b_shared + (k * shape::b_words + j * shape::lane_cols) * 4);
+            tgi_read_shared_16(b + j,
+                               copies.b_shared + (k * shape::b_words + j * shape::lane_cols) * 4);
         /* Without this barrier the compiler would move the reads down to their use. */
         __syncwarp();
     }
