@@ -14,7 +14,7 @@
 #include "kernels/epilogue/tile_store.cuh"
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/predicated_store.cuh"
-#include "kernels/schedule/entry_groups.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 
 /* A tag is an access as a type, so that a function can be compiled for it. */
 template <tgi_entry_access How> struct tgi_access_tag {
@@ -171,16 +171,19 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
     const tgi_gemm_args &gemm = args.gemm;
     const tgi_problem &p = gemm.problem;
     const int portion_rows = args.portion_tile_rows * Body::tile_rows;
-    const tgi_entry_schedule schedule = {args.portions, args.group_entries, portion_rows};
-    const int64_t begin = blockIdx.x, end = args.group_count, stride = gridDim.x;
+    const tgi_entry_schedule schedule = {args.portions, args.group_entries, portion_rows,
+                                         args.group_count};
     const int has_two = Body::can_have_two_stages && args.stage_count > 1;
+    /* The distance in units by which copies run ahead of products. With two stages the first turn
+     * has no products. */
+    const int64_t ahead = has_two ? schedule.next(0) : 0;
     int stage = 0;
-    /* With two stages the first turn has no products. */
 #pragma unroll 1
-    for (int64_t unit = begin - has_two * stride; unit < end; unit += stride) {
-        const int64_t wanted = has_two ? unit + stride : unit;
-        if (wanted < end) {
-            const tgi_entry_place first = schedule.find(static_cast<int>(wanted));
+    for (int64_t unit = schedule.begin() - ahead; unit < schedule.end();
+         unit = schedule.next(unit)) {
+        const int64_t wanted = unit + ahead;
+        if (wanted < schedule.end()) {
+            const tgi_entry_place first = schedule.tile(wanted);
             const int count = min(static_cast<int>(p.batch_count) - first.batch, schedule.entries);
             const int rows = min(static_cast<int>(p.m) - first.row, portion_rows);
             char *place = shared + (stage ^ has_two) * args.stage_bytes;
@@ -195,9 +198,9 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
         if (args.starts_next)
             tgi_start_next();
         stage ^= has_two;
-        if (unit < begin)
+        if (unit < schedule.begin())
             continue;
-        const tgi_entry_place first = schedule.find(static_cast<int>(unit));
+        const tgi_entry_place first = schedule.tile(unit);
         const int elem_bytes = Body::count_d_bytes(p), place = (stage ^ has_two) * args.stage_bytes;
         char *d = static_cast<char *>(gemm.d) +
                   (first.batch * p.d.batch + first.row * p.d.row) * elem_bytes;

@@ -15,7 +15,7 @@
 #include "kernels/dmma/dmma_terms.cuh"
 #include "kernels/epilogue/tile_store.cuh"
 #include "kernels/ptx/warp_mma.cuh"
-#include "kernels/schedule/grid_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 
 /* Rows x Cols is the block's tile, Warp_rows x Warp_cols a warp's. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads,
@@ -327,8 +327,8 @@ struct tgi_dmma_body {
 template <int Rows, int Cols, int... Shape>
 static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &args, void *shared)
 {
-    tgi_form_tiles<tgi_dmma_body<Rows, Cols, Shape...>>(tgi_batch_schedule<Rows, Cols>(args), args,
-                                                        shared);
+    tgi_form_tiles<tgi_dmma_body<Rows, Cols, Shape...>>(
+        tgi_grid_schedule<Rows, Cols, TGI_TURN_ENTRIES>(args), args, shared);
 }
 
 #endif

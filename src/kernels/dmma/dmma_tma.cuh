@@ -20,7 +20,7 @@
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/ptx/warp_mma_fp64.cuh"
-#include "kernels/schedule/grid_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 
 /* tgi_dmma_lines finds what a lane reads of an operand: 16 entries, rows of A or columns of B, by 8
  * values of k, of which lane 4 g + c reads numbers 2 c and 2 c + 1. Entries have an order of their
@@ -287,7 +287,7 @@ static __device__ __forceinline__ void tgi_dmma_tma_multiply(const tgi_dmma_tma_
     const tgi_gemm_args &gemm = args.gemm;
     constexpr int teams = Threads / 32 * Warp_rows * Warp_cols / (Rows * Cols);
     const tgi_dmma_tma_memory<Rows, Cols, Depth, Stages, teams> at(shared);
-    const tgi_batch_schedule<Rows, Cols> schedule(gemm);
+    const tgi_grid_schedule<Rows, Cols, TGI_TURN_ENTRIES> schedule(gemm);
     const int is_producer = tgi_make_uniform(tgi_thread() / 32) == 0;
     tgi_ring<Stages> ring;
     tgi_setup_dmma_tma<Stages, Threads>(args, at);

@@ -8,7 +8,7 @@
 #include "kernels/epilogue/fragment_staging.cuh"
 #include "kernels/ptx/barrier.cuh"
 #include "kernels/ptx/tma.cuh"
-#include "kernels/schedule/cluster_tiles.cuh"
+#include "kernels/schedule/tile.cuh"
 
 /* With IsOn 0 the store is never pending and takes no registers. */
 template <int Cols, int IsOn> struct tgi_deferred_store {

@@ -10,7 +10,7 @@
 #include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/ptx/global_memory.cuh"
 #include "kernels/ptx/opaque.cuh"
-#include "kernels/schedule/cluster_tiles.cuh"
+#include "kernels/schedule/tile.cuh"
 
 /* The place of a thread's next sums has their first row and column in D, and the distances to the
  * last row and column of D. These stand for rows and columns outside D, whose sums are not

@@ -9,7 +9,7 @@
 #include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/copy/shifted_unit.cuh"
 #include "kernels/epilogue/fragment_staging.cuh"
-#include "kernels/schedule/cluster_tiles.cuh"
+#include "kernels/schedule/tile.cuh"
 
 /* A target is the part of D to which the 64 rows of a warpgroup go. */
 struct tgi_store_target {

@@ -14,7 +14,7 @@
 #include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/epilogue/fragment_staging.cuh"
 #include "kernels/ptx/opaque.cuh"
-#include "kernels/schedule/cluster_tiles.cuh"
+#include "kernels/schedule/tile.cuh"
 
 #define TGI_BITS_INFINITE 0x7f800000u
 #define TGI_BITS_TOO_LARGE 0x7f7f8000u /* least bits that are infinite in BF16 */

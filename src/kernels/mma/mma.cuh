@@ -16,7 +16,7 @@
 #include "kernels/mma/mma_shape.h"
 #include "kernels/mma/mma_store.cuh"
 #include "kernels/ptx/launch.cuh"
-#include "kernels/schedule/grid_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 
 /* Rows x Cols is the block's tile, Warp_rows x Warp_cols a warp's. */
 template <class Math, int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages,
@@ -41,7 +41,7 @@ struct tgi_mma {
     static_assert(operand_a::bytes % 128 == 0, "operands begin at bank 0");
     static_assert(stage_bytes % 1024 == 0, "so do the boxes of line_store.cuh");
     static_assert(Stages >= 2 && k_fragments >= 2, "a stage is read while others are filled");
-    typedef tgi_block_schedule<Rows, Cols> schedule;
+    typedef tgi_grid_schedule<Rows, Cols, TGI_TURN_TILES> schedule;
     typedef float sums[row_fragments][8 * col_fragments];
 
     /* A warp's fragments at one place along k of a stage. */

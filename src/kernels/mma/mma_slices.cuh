@@ -27,7 +27,7 @@
 #include "kernels/mma/mma_store.cuh"
 #include "kernels/mma/mma_teams.cuh"
 #include "kernels/ptx/warp_mma.cuh"
-#include "kernels/schedule/grid_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 
 /* The type of FP32 sums for mma_store.cuh. */
 struct tgi_mma_fp32_sums {
@@ -48,7 +48,7 @@ struct tgi_mma_slices {
     static constexpr int a_bytes = Room * operand_a::bytes;
     static constexpr int stage_bytes = a_bytes + Room * operand_b::bytes;
     static constexpr int stages = Stages, parts = 1, loads_first = 0;
-    typedef tgi_block_schedule<Rows, Cols> schedule;
+    typedef tgi_grid_schedule<Rows, Cols, TGI_TURN_TILES> schedule;
     typedef float sums_of_warp[row_fragments][8 * col_fragments];
     struct sums {
         sums_of_warp tile, chunk; /* sums of earlier chunks; sums of the chunk in use */

@@ -1,5 +1,5 @@
 /*
- * Declares the work of a persistent grid of clusters (cluster_tiles.cuh), an argument of kernels.
+ * Declares the work of a persistent grid of clusters (units_in_turn.cuh), an argument of kernels.
  * The host (C11) fills it.
  */
 #ifndef TGI_CLUSTER_WORK_H

@@ -10,14 +10,25 @@
  *     tile(unit)             returns the unit's tile
  *     problem(given, unit)   returns the problem that the tile belongs to, of the kernel's argument
  *
- * Functions that load and store a tile take both. The tile has its place, and its problem has the
- * limits, strides and addresses. Tiles of one launch may thus belong to several problems, which
- * share what a kernel chooses once: types, storage orders, the shape of clusters, the number of
- * splits. If tgi_is_same_problem() returns 0, a body finds again what it keeps from tile to
- * tile. unit_ranges.cuh has take() in place of tile() and next().
+ * Units are dealt out in one of two ways:
  *
- * problem() takes the argument, and most schedules do not keep it. A reference as a member hides
- * from the compiler that the argument can be read at any time, which changes what it reads ahead.
+ *     units_in_turn.cuh      Blocks take units in turn, so that blocks that run together have tiles
+ *                            side by side and share their operands in L2. This is the rule.
+ *     unit_ranges.cuh        A block has a range of consecutive units along k (stream-K), take() in
+ *                            place of tile() and next(). Each block has as many units as any other,
+ *                            whatever the number of tiles, which counts where the time is that of
+ *                            reading B once: families rank and dot.
+ *
+ * Functions that load and store a tile take the tile and its problem. The tile has its place, and
+ * its problem has the limits, strides and addresses. Tiles of one launch may thus belong to several
+ * problems, which share what a kernel chooses once: types, storage orders, the shape of clusters,
+ * the number of splits. If tgi_is_same_problem() returns 0, a body finds again what it keeps from
+ * tile to tile. Family attend has tiles of its own (attend/attend.cuh): queries of several heads
+ * with a range of keys, whose limits depend on masks and on offsets in memory.
+ *
+ * problem() takes the argument, and schedules do not return one that they keep. A reference as a
+ * member hides from the compiler that the argument can be read at any time, which changes what it
+ * reads ahead.
  */
 #ifndef TGI_TILE_CUH
 #define TGI_TILE_CUH
@@ -27,6 +38,13 @@
 struct tgi_block_tile {
     int64_t batch, row, col; /* the batch entry, and the tile's first element in it */
     int split;               /* the split that is summed; 0 where k is whole */
+};
+
+/* A tile of a cluster is within 32 bits and counts k in steps. */
+struct tgi_cluster_tile {
+    int row, col, batch;
+    int split_tile, split; /* the split tile's number, and the split; -1: k is whole */
+    int step, step_end;    /* the range of k: step .. step_end - 1 */
 };
 
 /* Returns 1 if two units belong to the same problem. A schedule of one problem costs no code. */

@@ -21,7 +21,7 @@
 
 #include "kernels/body.cuh"
 #include "kernels/copy/stage_copy.cuh"
-#include "kernels/schedule/grid_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 #include "kernels/simt/bulk_store.cuh"
 #include "kernels/simt/piece_store.cuh"
 
@@ -392,8 +392,8 @@ template <int Rows, int Cols, int... Shape>
 static __device__ __forceinline__ void tgi_simt_multiply(const tgi_gemm_args &args)
 {
     extern __shared__ __align__(16) float shared[];
-    tgi_form_tiles<tgi_simt<Rows, Cols, Shape...>>(tgi_block_schedule<Rows, Cols>(args), args,
-                                                   shared);
+    tgi_form_tiles<tgi_simt<Rows, Cols, Shape...>>(
+        tgi_grid_schedule<Rows, Cols, TGI_TURN_TILES>(args), args, shared);
 }
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/epilogue/tile_store.cuh"
-#include "kernels/schedule/grid_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 
 /* The four bodies of a kernel share one store by a call, which is less code. On Hopper the call
  * would cost more than it saves. */
@@ -231,7 +231,7 @@ struct tgi_small {
         const int warp = threadIdx.x / 32;
         shared_step *ring = static_cast<shared_step *>(shared) + warp * Stages;
         T *tile_sums = static_cast<T *>(shared);
-        const tgi_split_schedule<Rows, Cols> schedule(given);
+        const tgi_grid_schedule<Rows, Cols, TGI_TURN_SPLITS> schedule(given);
         const unsigned end = schedule.end();
         for (unsigned unit = schedule.begin(); unit < end; unit = schedule.next(unit)) {
             const tgi_gemm_args &args = schedule.problem(given, unit);

@@ -13,7 +13,7 @@
 
 #include "kernels/epilogue/tile_store.cuh"
 #include "kernels/ptx/warp_mma.cuh"
-#include "kernels/schedule/grid_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 
 /* A lane's elements of Lines lines of an operand, 8 lines apart, in a step of 32 of k. */
 template <int Lines> struct tgi_small_fragment {
@@ -121,7 +121,7 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
     {
         const int lane = tgi_thread() % 32;
         float *own = shared + tgi_thread() / 32 * Rows * pitch + lane / 4 * pitch + lane % 4 * 2;
-        const tgi_split_schedule<Rows, Cols> schedule(given);
+        const tgi_grid_schedule<Rows, Cols, TGI_TURN_SPLITS> schedule(given);
         const unsigned end = schedule.end();
 #pragma unroll 1
         for (unsigned unit = schedule.begin(); unit < end; unit = schedule.next(unit)) {

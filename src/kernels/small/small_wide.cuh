@@ -13,7 +13,7 @@
 #include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/ptx/warp_mma.cuh"
-#include "kernels/schedule/grid_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 #include "kernels/small/small_shape.h"
 
 /* Lines of A or B in global memory, of which the first line_count exist. */
@@ -369,7 +369,7 @@ struct tgi_small_wide {
 
     static __device__ __forceinline__ void multiply_all(const tgi_gemm_args &given, char *shared)
     {
-        const tgi_split_schedule<Rows, Cols> schedule(given);
+        const tgi_grid_schedule<Rows, Cols, TGI_TURN_SPLITS> schedule(given);
         const unsigned end = schedule.end();
 #pragma unroll 1
         for (unsigned unit = schedule.begin(); unit < end; unit = schedule.next(unit)) {

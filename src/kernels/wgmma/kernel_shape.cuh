@@ -7,7 +7,7 @@
 #include "kernels/copy/stage_ring.cuh"
 #include "kernels/epilogue/deferred_store.cuh"
 #include "kernels/ptx/shared_memory.cuh"
-#include "kernels/schedule/cluster_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 #include "kernels/wgmma/wgmma_args.h"
 #include "tilegemm.h"
 
@@ -21,8 +21,8 @@ template <tg_type AType, tg_type BType, int Rows, int Cols, int ClusterRows, int
 struct tgi_wgmma_shape {
     typedef Feed feed;
     /* The schedule of the producer and of relayout warps, and that of warpgroups that multiply. */
-    typedef tgi_cluster_schedule<Rows, Cols> schedule;
-    typedef tgi_uniform_cluster_schedule<Rows, Cols> uniform_schedule;
+    typedef tgi_cluster_schedule<Rows, Cols, 0> schedule;
+    typedef tgi_cluster_schedule<Rows, Cols, 1> uniform_schedule;
     static constexpr tg_type a_type = AType, b_type = BType;
     static constexpr int rows = Rows, cols = Cols;
     static constexpr int stages = TGI_WGMMA_STAGES(Stages, Cols, AcrossB);

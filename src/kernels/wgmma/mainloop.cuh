@@ -10,7 +10,7 @@
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/warpgroup_mma.cuh"
-#include "kernels/schedule/cluster_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 #include "kernels/wgmma/kernel_shape.cuh"
 
 /* A consumer is warpgroup number `group` of the block's warpgroups that multiply, with the problem

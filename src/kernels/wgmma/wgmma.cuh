@@ -30,7 +30,7 @@
 #include "kernels/epilogue/warpgroup_epilogue.cuh"
 #include "kernels/ptx/cluster.cuh"
 #include "kernels/ptx/opaque.cuh"
-#include "kernels/schedule/cluster_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 #include "kernels/wgmma/cluster_split_k.cuh"
 #include "kernels/wgmma/feed_registers.cuh"
 #include "kernels/wgmma/feed_slices.cuh"

@@ -6,7 +6,7 @@
 #include "kernels/instances.cuh"
 #include "kernels/epilogue/fragment_store.cuh"
 #include "kernels/ptx/launch.cuh"
-#include "kernels/schedule/cluster_tiles.cuh"
+#include "kernels/schedule/units_in_turn.cuh"
 #include "kernels/wgmma/partial_tiles.cuh"
 #include "kernels/wgmma/slice_repair.cuh"
 
