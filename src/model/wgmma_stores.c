@@ -72,7 +72,7 @@ static double find_c_box_seconds(const tgi_wgmma_case *c)
 static double find_c_seconds(const tgi_wgmma_case *c, double boxes)
 {
     const tgi_problem *p = c->problem;
-    const int is_across = is_c_staged(c) && (p->c.col != 1 || p->n == 1);
+    const int is_across = is_c_staged(c) && tgi_wgmma_is_c_transposed(p);
     if (p->epilogue.beta == 0.0)
         return 0.0;
     return boxes * find_c_box_seconds(c) + is_across * c->figures->wgmma_c_across_s;

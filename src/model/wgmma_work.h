@@ -2,6 +2,8 @@
 #ifndef TGI_WGMMA_WORK_H
 #define TGI_WGMMA_WORK_H
 
+#include "core/problem.h"
+
 /* Tiles of all batch entries of D are shared out in clusters. */
 typedef struct tgi_wgmma_work {
     int a_tma_box_lines, b_tma_box_lines; /* lines of a TMA box of A, and of B */
@@ -22,5 +24,11 @@ typedef struct tgi_wgmma_work {
     double step_count;                    /* steps of k of a tile */
     double split_count, split_steps; /* splits of a tile, in a cluster or not, and steps of each */
 } tgi_wgmma_work;
+
+/* Returns 1 if C's lines are taken to be its columns, which then lie across the tiles' rows. */
+static inline int tgi_wgmma_is_c_transposed(const tgi_problem *problem)
+{
+    return problem->c.col != 1 || problem->n == 1;
+}
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fake_streams.h"
+#include "kernels/tma_map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,15 +266,18 @@ int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments
     return 0;
 }
 
-/* The tensor map gets a mark and its address. */
+/* The tensor map gets a mark and its address. Strides are refused as the driver refuses them. */
 int cuTensorMapEncodeTiled(void *map, int type, uint32_t dimension_count, void *data,
                            const uint64_t *counts, const uint64_t *stride_bytes,
                            const uint32_t *box, const uint32_t *element_strides, int interleave,
                            int swizzle, int promotion, int fill)
 {
-    (void)type, (void)dimension_count, (void)counts, (void)stride_bytes;
+    (void)type, (void)counts;
     (void)element_strides, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
     RETURN_FAILURE();
+    for (uint32_t i = 0; i + 1 < dimension_count; i++)
+        if (stride_bytes[i] % TGI_TENSOR_UNIT_BYTES || stride_bytes[i] >= TGI_TENSOR_STRIDE_MAX)
+            return 1;
     state.encode_count++;
     memset(map, 0x5a, 128);
     memcpy(map, &data, sizeof data);

@@ -1,7 +1,8 @@
 /*
  * test_tma_calls tests which operands TMA brings. The fake driver tells the boxes of all tensor
- * maps. A C of 16 bits whose lines a map cannot describe has none, and neither has a C that begins
- * between units of 16 bytes. FP64 operands that begin there are left to family dmma.
+ * maps, and refuses the strides that the driver refuses. A C of 16 bits whose lines a map cannot
+ * describe has none, and neither has a C that begins between units of 16 bytes. FP64 operands that
+ * begin there are left to family dmma.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -160,18 +161,23 @@ static void test_layouts_of_fp64(void **state)
         const char *problem;
         tg_status status;
         const char *detail;
-    } cases[] = {{"64x64x64:fp64:batch=3:bsa=0", TG_STATUS_OK, NULL},
-                 {"64x64x64:fp64:batch=3:bsb=4097", TG_STATUS_UNSUPPORTED, "lines of B"},
-                 {"64x64x64:fp64:batch=3:bsa=-4096", TG_STATUS_UNSUPPORTED, "lines of A"},
-                 {"64x64x64:fp64:lda=65", TG_STATUS_UNSUPPORTED, "lines of A"},
-                 {"64x64x64:fp64:ldb=66", TG_STATUS_OK, NULL},
-                 {"64x64x64:fp64:rsb=-64:csb=1", TG_STATUS_UNSUPPORTED, "lines of B"},
-                 {"64x64x64:fp64:rsa=128:csa=2", TG_STATUS_UNSUPPORTED, "lines of A"},
-                 {"1x63x63:fp64:ldb=64", TG_STATUS_OK, NULL},
-                 {"2147482000x16x16:nt:fp64", TG_STATUS_OK, NULL},
-                 {"2147483000x16x16:nt:fp64", TG_STATUS_UNSUPPORTED, "TMA counts to 2147482624"},
-                 {"16x16x2147483000:nt:fp64", TG_STATUS_UNSUPPORTED, "TMA counts to 2147482624"},
-                 {"10000000x1000000x16:nt:fp64", TG_STATUS_UNSUPPORTED, "tiles is 9765625000"}};
+    } cases[] = {
+        {"64x64x64:fp64:batch=3:bsa=0", TG_STATUS_OK, NULL},
+        {"64x64x64:fp64:batch=3:bsb=4097", TG_STATUS_UNSUPPORTED,
+         "B where it lies: its batch entries do"},
+        {"64x64x64:fp64:batch=3:bsa=-4096", TG_STATUS_UNSUPPORTED, "its batch stride is"},
+        {"64x64x64:fp64:batch=3:bsa=137438953472", TG_STATUS_UNSUPPORTED, "entries lie"},
+        {"64x64x64:fp64:lda=65", TG_STATUS_UNSUPPORTED, "A where it lies: its lines do"},
+        {"64x64x64:fp64:rsa=32:csa=1", TG_STATUS_UNSUPPORTED, "A where it lies: its lines over"},
+        {"64x64x64:fp64:ldb=66", TG_STATUS_OK, NULL},
+        {"64x64x64:fp64:ldb=137438953472", TG_STATUS_UNSUPPORTED, "B where it lies: its "},
+        {"64x64x64:fp64:rsb=-64:csb=1", TG_STATUS_UNSUPPORTED, "a stride is negative"},
+        {"64x64x64:fp64:rsa=128:csa=2", TG_STATUS_UNSUPPORTED, "A where it lies: neither"},
+        {"1x63x63:fp64:ldb=64", TG_STATUS_OK, NULL},
+        {"2147482000x16x16:nt:fp64", TG_STATUS_OK, NULL},
+        {"2147483000x16x16:nt:fp64", TG_STATUS_UNSUPPORTED, "TMA counts to 2147482624"},
+        {"16x16x2147483000:nt:fp64", TG_STATUS_UNSUPPORTED, "TMA counts to 2147482624"},
+        {"10000000x1000000x16:nt:fp64", TG_STATUS_UNSUPPORTED, "tiles is 9765625000"}};
     static const tg_plan_options options = {.struct_bytes = sizeof options,
                                             .kernel = "cuda_dmma_tma_sm90a_fp64_32x32x32"};
     fake_reset();
@@ -190,10 +196,40 @@ static void test_layouts_of_fp64(void **state)
     tg_destroy_context(context);
 }
 
+/* All lines of a single batch entry may span more bytes than the batch stride of a tensor map. */
+static void test_far_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem, *kernel;
+    } cases[] = {
+        {"64x64x64:fp64:lda=8589934592", "cuda_dmma_tma_sm90a_fp64_32x32x32"},
+        {"64x64x64:fp64:rsb=1:csb=8589934592", "cuda_dmma_tma_sm90a_fp64_32x32x32"},
+        {"256x256x64:nt:bf16:d=bf16:beta=1:lda=8589934592", KERNEL},
+        {"256x256x64:nt:bf16:d=bf16:beta=1:ldc=8589934592:ldd=8589934592", KERNEL},
+    };
+    const uintptr_t apart = (uintptr_t)1 << 48; /* bytes from operand to operand */
+    fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tg_plan *plan = make_plan(context, cases[i].problem, cases[i].kernel);
+        const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                    .a = (void *)apart,
+                                    .b = (void *)(2 * apart),
+                                    .c = (void *)(3 * apart),
+                                    .d = (void *)(4 * apart)};
+        if (tg_execute_plan(plan, &buffers) != TG_STATUS_OK)
+            fail_msg("%s: %s", cases[i].problem, tg_get_error_detail());
+        tg_destroy_plan(plan);
+    }
+    tg_destroy_context(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_boxes_of_c), cmocka_unit_test(test_map_of_a_later_c),
-        cmocka_unit_test(test_offset_operands_of_fp64), cmocka_unit_test(test_layouts_of_fp64)};
+        cmocka_unit_test(test_offset_operands_of_fp64), cmocka_unit_test(test_layouts_of_fp64),
+        cmocka_unit_test(test_far_lines)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

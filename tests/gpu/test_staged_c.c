@@ -1,7 +1,8 @@
 /*
  * test_staged_c tests the operand C of family wgmma on a GPU. D has the same bits whether C comes
  * through the stages, because it begins at a multiple of 16 bytes, or is read by threads, because
- * it begins an element later, or lies in D's place.
+ * it begins an element later, or lies in D's place. Some products also have a bias and an
+ * activation.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -34,13 +35,27 @@ static const c_case cases[] = {
     {200, 328, 72, 2, 8, 1},  {1496, 1000, 200, 1, 0, 1}, {72, 1064, 208, 1, 0, 1},
     {1, 1000, 200, 2, 0, 0},  {1000, 1, 200, 2, 0, 0}};
 
+/* The operations beside C. */
+typedef struct operations {
+    tg_bias bias;
+    tg_activation activation;
+} operations;
+
+static const operations beside[] = {{TG_BIAS_NONE, TG_ACTIVATION_NONE},
+                                    {TG_BIAS_COL, TG_ACTIVATION_RELU},
+                                    {TG_BIAS_ROW, TG_ACTIVATION_GELU_TANH},
+                                    {TG_BIAS_NONE, TG_ACTIVATION_SILU}};
+
+enum { BESIDE_COUNT = sizeof beside / sizeof *beside, BUFFER_COUNT = 5 };
+
 typedef struct buffers {
-    char *a, *b, *c, *d, *initial; /* `initial` is D's memory before a product */
-    char *device[4];
-    int64_t a_bytes, b_bytes, c_bytes, d_bytes;
+    char *a, *b, *c, *d, *bias, *initial; /* `initial` is D's memory before a product */
+    char *device[BUFFER_COUNT];
+    int64_t a_bytes, b_bytes, c_bytes, d_bytes, bias_bytes;
 } buffers;
 
-static tg_problem describe(const c_case *given, tg_type type, tg_type d_type)
+static tg_problem describe(const c_case *given, const operations *with, tg_type type,
+                           tg_type d_type)
 {
     tg_problem problem = tg_make_problem(tg_make_matrix(type, NULL, given->m, given->k),
                                          tg_make_matrix(type, NULL, given->n, given->k),
@@ -55,6 +70,8 @@ static tg_problem describe(const c_case *given, tg_type type, tg_type d_type)
     problem.d.row_stride = pitch;
     problem.d.batch_stride = given->m * pitch + given->gap;
     problem.c = problem.d;
+    problem.bias = with->bias;
+    problem.activation = with->activation;
     if (given->is_c_across) {
         problem.c.row_stride = 1;
         problem.c.col_stride = given->m + given->gap;
@@ -79,25 +96,29 @@ static void open_buffers(const tg_context *context, const tg_problem *problem, b
     all->b_bytes = count * problem->b.batch_stride * bytes;
     all->c_bytes = (count * problem->c.batch_stride + 1) * 2;
     all->d_bytes = count * problem->d.batch_stride * 2;
+    all->bias_bytes = (problem->d.row_count + problem->d.col_count) * 2;
     all->a = make_random(problem->a.type, all->a_bytes, 1);
     all->b = make_random(problem->a.type, all->b_bytes, 2);
     all->c = make_random(problem->d.type, all->c_bytes, 3);
+    all->bias = make_random(problem->d.type, all->bias_bytes, 4);
     all->d = malloc((size_t)all->d_bytes);
     all->initial = malloc((size_t)all->d_bytes);
     assert_true(all->d && all->initial);
-    const int64_t size_bytes[] = {all->a_bytes, all->b_bytes, all->c_bytes, all->d_bytes};
-    for (int i = 0; i < 4; i++)
+    const int64_t size_bytes[BUFFER_COUNT] = {all->a_bytes, all->b_bytes, all->c_bytes,
+                                              all->d_bytes, all->bias_bytes};
+    for (int i = 0; i < BUFFER_COUNT; i++)
         assert_int_equal(tg_allocate_memory(context, size_bytes[i], (void **)&all->device[i]), 0);
     assert_int_equal(tg_copy_to_device(context, all->device[0], all->a, all->a_bytes), 0);
     assert_int_equal(tg_copy_to_device(context, all->device[1], all->b, all->b_bytes), 0);
+    assert_int_equal(tg_copy_to_device(context, all->device[4], all->bias, all->bias_bytes), 0);
 }
 
 static void close_buffers(const tg_context *context, buffers *all)
 {
-    char *host[] = {all->a, all->b, all->c, all->d, all->initial};
-    for (int i = 0; i < 5; i++)
+    char *host[] = {all->a, all->b, all->c, all->d, all->bias, all->initial};
+    for (int i = 0; i < 6; i++)
         free(host[i]);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < BUFFER_COUNT; i++)
         tg_release_memory(context, all->device[i]);
 }
 
@@ -109,7 +130,8 @@ static void multiply(const tg_context *context, tg_plan *plan, buffers *all, int
                               .a = all->device[0],
                               .b = all->device[1],
                               .c = is_in_place ? all->device[3] : all->device[2] + shift,
-                              .d = all->device[3]};
+                              .d = all->device[3],
+                              .bias = all->device[4]};
     if (is_in_place)
         memcpy(all->initial, all->c, (size_t)all->d_bytes);
     else
@@ -156,9 +178,10 @@ static void test_kernel(tg_context *context, const char *kernel, const tg_proble
 }
 
 /* Tests all kernels for A of this type. Returns how many there are. */
-static int test_case(tg_context *context, const c_case *given, tg_type type, tg_type d_type)
+static int test_case(tg_context *context, const c_case *given, const operations *with, tg_type type,
+                     tg_type d_type)
 {
-    const tg_problem problem = describe(given, type, d_type);
+    const tg_problem problem = describe(given, with, type, d_type);
     buffers all;
     int kernel_count = 0;
     open_buffers(context, &problem, &all);
@@ -186,8 +209,9 @@ static void test_staged_c(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int kernel_count = 0;
         for (int j = 0; j < 4; j++) {
-            kernel_count += test_case(context, &cases[i], types[j], TG_TYPE_BF16);
-            kernel_count += test_case(context, &cases[i], types[j], TG_TYPE_FP16);
+            const operations *with = &beside[(i + (size_t)j) % BESIDE_COUNT];
+            kernel_count += test_case(context, &cases[i], with, types[j], TG_TYPE_BF16);
+            kernel_count += test_case(context, &cases[i], with, types[j], TG_TYPE_FP16);
         }
         print_message("%lld x %lld x %lld: %d kernels\n", (long long)cases[i].m,
                       (long long)cases[i].n, (long long)cases[i].k, kernel_count);

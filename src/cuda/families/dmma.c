@@ -9,28 +9,22 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                  kernel->stage_count);
 }
 
-static int64_t count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
-{
-    return tgi_divide_up(p->m, kernel->tile_rows) * tgi_divide_up(p->n, kernel->tile_cols);
-}
-
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
+    const int64_t tile_count = tgi_gemm_count_tiles(kernel, p);
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
-    if (count_tiles(kernel, p) > INT32_MAX) {
+    if (tile_count > INT32_MAX) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
                    "D has %lld tiles of %d x %d; %d is the limit: take a larger tile",
-                   (long long)count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols,
-                   INT32_MAX);
+                   (long long)tile_count, kernel->tile_rows, kernel->tile_cols, INT32_MAX);
         return;
     }
     const int by_registers = TGI_DMMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols);
     const int resident =
         tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, count_shared_bytes(kernel));
-    const tgi_tile_work work = {.block_count =
-                                    (double)count_tiles(kernel, p) * (double)p->batch_count,
+    const tgi_tile_work work = {.block_count = (double)tile_count * (double)p->batch_count,
                                 .blocks_per_sm = resident,
                                 .access = tgi_gemm_find_access(p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_dmma_seconds, proposal);

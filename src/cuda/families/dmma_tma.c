@@ -7,11 +7,6 @@
 /* The most elements along a side. The kernel adds a tile to it in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
 
-static int64_t count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
-{
-    return tgi_divide_up(p->m, kernel->tile_rows) * tgi_divide_up(p->n, kernel->tile_cols);
-}
-
 void tgi_dmma_tma_describe(const tgi_problem *p, tgi_operand operand[2])
 {
     tgi_operand_describe(p, 0, 1, p->is_a_offset, &operand[0]);
@@ -21,7 +16,7 @@ void tgi_dmma_tma_describe(const tgi_problem *p, tgi_operand operand[2])
 /* Refuses problems that TMA cannot read or count. */
 static int takes_operands(const tgi_kernel *kernel, const tgi_problem *p, tgi_proposal *proposal)
 {
-    const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count, count_tiles(kernel, p)};
+    const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count, tgi_gemm_count_tiles(kernel, p)};
     tgi_operand operand[2];
     for (int i = 0; i < 5; i++)
         if (sizes[i] > COUNT_MAX)
@@ -31,10 +26,10 @@ static int takes_operands(const tgi_kernel *kernel, const tgi_problem *p, tgi_pr
     tgi_dmma_tma_describe(p, operand);
     for (int i = 0; i < 2; i++)
         if (operand[i].is_repacked)
-            return tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
-                              "lines of %c do not all start at multiples of 16 bytes; family dmma "
-                              "takes it",
-                              "AB"[i]);
+            return tgi_refuse(
+                &proposal->refusal, TG_REFUSAL_LAYOUT,
+                "TMA cannot read %c where it lies: %s; family dmma can", "AB"[i],
+                tgi_operand_find_fault(&operand[i], i ? p->is_b_offset : p->is_a_offset));
     return 1;
 }
 
@@ -51,7 +46,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const int by_registers =
         TGI_DMMA_TMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols, kernel->thread_count);
     const tgi_tile_work work = {
-        .block_count = (double)count_tiles(kernel, p) * (double)p->batch_count,
+        .block_count = (double)tgi_gemm_count_tiles(kernel, p) * (double)p->batch_count,
         .blocks_per_sm = tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, shared_bytes),
         .access = TGI_ACCESS_VECTORS};
     tgi_gemm_split_k(machine, p, &work, tgi_model_dmma_seconds, proposal);

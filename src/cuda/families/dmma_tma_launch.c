@@ -61,7 +61,6 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     const tgi_kernel *kernel = proposal->kernel;
     dmma_tma_prepared *prepared = block;
     tgi_gemm_args *args = &prepared->tile.args;
-    unsigned *grid = prepared->tile.multiply.grid;
     tgi_operand operand[2];
     (void)machine;
     tgi_tile_prepare(p, proposal, &prepared->tile);
@@ -72,11 +71,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     prepared->slots.slot = prepared->slot;
     prepare_operand(prepared, 0, &operand[0], kernel->tile_rows);
     prepare_operand(prepared, 1, &operand[1], kernel->tile_cols);
-    grid[0] =
-        (unsigned)(tgi_divide_up(p->m, kernel->tile_rows) * tgi_divide_up(p->n, kernel->tile_cols));
-    grid[1] = (unsigned)args->split_count;
-    grid[2] =
-        (unsigned)(p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX);
+    tgi_tile_set_entry_grid(kernel, &prepared->tile);
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)

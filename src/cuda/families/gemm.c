@@ -84,6 +84,11 @@ tgi_access tgi_gemm_find_access(const tgi_problem *p)
                                                                : TGI_ACCESS_ELEMENTS;
 }
 
+int64_t tgi_gemm_count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return tgi_divide_up(p->m, kernel->tile_rows) * tgi_divide_up(p->n, kernel->tile_cols);
+}
+
 int64_t tgi_gemm_split_bytes(const tgi_problem *p, int64_t split_count)
 {
     return split_count > 1

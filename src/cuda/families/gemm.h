@@ -27,6 +27,9 @@ int tgi_gemm_has_d_vectors(const tgi_problem *problem);
 tgi_access tgi_gemm_find_access(const tgi_problem *problem);
 tgi_access tgi_gemm_find_b_access(const tgi_problem *problem);
 
+/* Returns the tiles of a batch entry of D. */
+int64_t tgi_gemm_count_tiles(const tgi_kernel *kernel, const tgi_problem *problem);
+
 /* Returns the bytes of the sums of split_count splits of D, or 0 for one split. */
 int64_t tgi_gemm_split_bytes(const tgi_problem *problem, int64_t split_count);
 

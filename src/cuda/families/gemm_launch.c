@@ -119,6 +119,16 @@ void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
     tgi_gemm_prepare_add(args, &prepared->add);
 }
 
+void tgi_tile_set_entry_grid(const tgi_kernel *kernel, tgi_tile_prepared *prepared)
+{
+    const tgi_problem *p = &prepared->args.problem;
+    unsigned *grid = prepared->multiply.grid;
+    grid[0] = (unsigned)tgi_gemm_count_tiles(kernel, p);
+    grid[1] = (unsigned)prepared->args.split_count;
+    grid[2] =
+        (unsigned)(p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX);
+}
+
 tg_status tgi_tile_launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     tgi_tile_prepared *prepared = block;

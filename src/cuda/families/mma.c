@@ -26,8 +26,7 @@ static int count_held_sums(const tgi_kernel *kernel)
 
 static double count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    return (double)tgi_divide_up(p->m, kernel->tile_rows) *
-           (double)tgi_divide_up(p->n, kernel->tile_cols) * (double)p->batch_count;
+    return (double)tgi_gemm_count_tiles(kernel, p) * (double)p->batch_count;
 }
 
 /* Returns the bytes of the widest accesses that the operand's strides allow if its pointer is a

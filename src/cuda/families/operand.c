@@ -62,9 +62,32 @@ void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int
     o->pitch_bytes = o->is_repacked    ? tgi_round_up(run_bytes, REPACKED_PITCH_BYTES)
                      : runs.count == 1 ? tgi_round_up(run_bytes, TGI_TENSOR_UNIT_BYTES)
                                        : runs.stride * o->elem_bytes;
-    o->batch_bytes = o->is_repacked || o->batch_count == 1
-                         ? tgi_checked_multiply(o->pitch_bytes, runs.count)
-                         : o->batch_stride * o->elem_bytes;
+    /* A single entry may have any stride that a tensor map takes. */
+    o->batch_bytes = o->is_repacked        ? tgi_checked_multiply(o->pitch_bytes, runs.count)
+                     : o->batch_count == 1 ? o->pitch_bytes
+                                           : o->batch_stride * o->elem_bytes;
+}
+
+const char *tgi_operand_find_fault(const tgi_operand *o, int is_offset)
+{
+    const tgi_runs runs = tgi_operand_runs(o);
+    const int64_t pitch_bytes = runs.stride * o->elem_bytes;
+    const int64_t batch_bytes = o->batch_stride * o->elem_bytes;
+    if (is_offset)
+        return "it begins between multiples of 16 bytes";
+    if (runs.length > 1 && runs.along != 1)
+        return "neither its rows nor its columns are contiguous";
+    if (runs.count > 1 && runs.stride < runs.length)
+        return runs.stride < 0 ? "a stride is negative" : "its lines overlap";
+    if (runs.count > 1 && pitch_bytes % TGI_TENSOR_UNIT_BYTES)
+        return "its lines do not all start at multiples of 16 bytes";
+    if (runs.count > 1 && pitch_bytes >= TGI_TENSOR_STRIDE_MAX)
+        return "its lines lie 2^40 bytes apart, or more";
+    if (batch_bytes < 0)
+        return "its batch stride is negative";
+    return batch_bytes % TGI_TENSOR_UNIT_BYTES
+               ? "its batch entries do not all start at multiples of 16 bytes"
+               : "its batch entries lie 2^40 bytes apart, or more";
 }
 
 void tgi_operand_pad(tgi_operand *o, int64_t unit)

@@ -32,6 +32,10 @@ tgi_runs tgi_operand_runs(const tgi_operand *operand);
 void tgi_operand_describe(const tgi_problem *problem, int is_b, int can_be_across, int is_offset,
                           tgi_operand *operand);
 
+/* Returns which rule of tensor maps a repacked operand breaks where it lies, as a clause about
+ * `it`. */
+const char *tgi_operand_find_fault(const tgi_operand *operand, int is_offset);
+
 /* Extends the copy of a repacked operand with zeros, so that its k is a multiple of `unit`, which
  * is at most 128 bytes of elements. */
 void tgi_operand_pad(tgi_operand *operand, int64_t unit);

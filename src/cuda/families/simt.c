@@ -38,8 +38,7 @@ static void choose_splits(const tgi_machine *machine, const tgi_problem *p,
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const double tiles = (double)tgi_divide_up(p->m, kernel->tile_rows) *
-                         (double)tgi_divide_up(p->n, kernel->tile_cols) * (double)p->batch_count;
+    const double tiles = (double)tgi_gemm_count_tiles(kernel, p) * (double)p->batch_count;
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
     if (tiles > (double)INT32_MAX) {

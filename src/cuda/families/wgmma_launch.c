@@ -16,6 +16,7 @@
 #include "cuda/families/wgmma_tiles.h"
 #include "kernels/wgmma/wgmma_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
+#include "model/wgmma_work.h"
 
 #define TMA_BOX_ROWS 64   /* rows of a TMA box of D, most lines of one of C */
 #define TMA_BOX_BYTES 128 /* bytes of such a row */
@@ -161,7 +162,7 @@ static tgi_tensor describe_lines(const tgi_problem *p, const tgi_layout *layout,
     const int64_t elems = is_transposed ? p->m : p->n, lines = is_transposed ? p->n : p->m;
     const int64_t stride = is_transposed ? layout->col : layout->row; /* from line to line */
     const int64_t pitch = lines == 1 ? tgi_round_up(elems, 8) : stride;
-    const int64_t batch = p->batch_count == 1 ? lines * pitch : layout->batch;
+    const int64_t batch = p->batch_count == 1 ? pitch : layout->batch;
     return (tgi_tensor){.elem_bytes = elem_bytes,
                         .count = {elems, lines, p->batch_count},
                         .stride_bytes = {pitch * elem_bytes, batch * elem_bytes},

@@ -111,11 +111,6 @@ int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *p)
            has_unit_lines(p, &p->d, is_transposed);
 }
 
-int tgi_wgmma_is_c_transposed(const tgi_problem *p)
-{
-    return p->c.col != 1 || p->n == 1;
-}
-
 int tgi_wgmma_is_c_staged(const tgi_kernel *kernel, const tgi_problem *p)
 {
     return kernel->family == TGI_FAMILY_cuda_wgmma && tgi_type_bytes(p->type) < 4 &&

@@ -35,9 +35,6 @@ int tgi_wgmma_is_d_transposed(const tgi_kernel *kernel, const tgi_problem *probl
  * its columns. */
 int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *problem);
 
-/* Returns 1 if C's lines are taken to be its columns, which then lie across the tiles' rows. */
-int tgi_wgmma_is_c_transposed(const tgi_problem *problem);
-
 /* Returns 1 if whole tiles take a C that starts at a multiple of 16 bytes from the stages. C's rows
  * or columns are then whole units of 16 bytes. */
 int tgi_wgmma_is_c_staged(const tgi_kernel *kernel, const tgi_problem *problem);
