@@ -3,7 +3,17 @@
  * of entries are copied to shared memory as they lie, in whole units of 16 bytes whatever their
  * alignment. A thread, or a warp with matrix instructions, then forms a tile of one product over
  * all of k. A D without gaps is staged in shared memory as it will lie, and is also stored in whole
- * units.
+ * units. There are no steps along k, so that the loop over tiles (tgi_batch_multiply) is the
+ * family's own. It calls
+ *
+ *     load()       requests the copies of a group of entries to a stage
+ *
+ * and, of the body (batch_fma.cuh, batch_mma.cuh), which is a struct for a group,
+ *
+ *     setup()      finds the lines of the group that the thread reads
+ *     find()       finds a tile of the group, and returns 1 if it has rows
+ *     multiply()   adds the products of all k to the thread's sums of a tile
+ *     finish()     brings these sums through the epilogue to D, or to where D is staged
  */
 #ifndef TGI_BATCH_CUH
 #define TGI_BATCH_CUH
@@ -163,13 +173,75 @@ static __device__ __forceinline__ void tgi_store_run(char *d, const char *shared
         *reinterpret_cast<uint16_t *>(d + at) = *reinterpret_cast<const uint16_t *>(shared + at);
 }
 
+static __device__ __forceinline__ int tgi_count_entries(const tgi_batch_args &args,
+                                                        const tgi_entry_place &first)
+{
+    return min(static_cast<int>(args.gemm.problem.batch_count) - first.batch, args.group_entries);
+}
+
+/* Requests the copies of the entries from `first` on, with portions of portion_rows rows, to the
+ * stage at `stage`. */
+static __device__ __forceinline__ void tgi_load_entries(const tgi_batch_args &args,
+                                                        const tgi_entry_place &first,
+                                                        int portion_rows, char *stage)
+{
+    const tgi_gemm_args &gemm = args.gemm;
+    const int count = tgi_count_entries(args, first);
+    const int rows = min(static_cast<int>(gemm.problem.m) - first.row, portion_rows);
+    /* One copy of the code serves both operands. */
+#pragma unroll 1
+    for (int is_b = 0; is_b < 2; is_b++)
+        tgi_copy_entries(stage + is_b * args.b_place, is_b ? gemm.b : gemm.a,
+                         is_b ? args.b : args.a, first.batch, count, is_b ? 0 : first.row,
+                         args.portions.value > 1 && !is_b ? portion_rows - rows : 0);
+}
+
+/* Returns the group that begins at `first`, whose operands lie from offset `place` on. */
+static __device__ __forceinline__ tgi_entry_group tgi_find_entries(const tgi_batch_args &args,
+                                                                   const tgi_entry_place &first,
+                                                                   int portion_rows, int place,
+                                                                   int d_bytes)
+{
+    const tgi_gemm_args &gemm = args.gemm;
+    const tgi_problem &p = gemm.problem;
+    char *d =
+        static_cast<char *>(gemm.d) + (first.batch * p.d.batch + first.row * p.d.row) * d_bytes;
+    return {first.batch,
+            tgi_count_entries(args, first),
+            place + tgi_find_unit_offset(tgi_find_entry(gemm.a, args.a, first.batch, first.row)),
+            place + args.b_place +
+                tgi_find_unit_offset(tgi_find_entry(gemm.b, args.b, first.batch, 0)),
+            first.row,
+            min(static_cast<int>(p.m) - first.row, portion_rows),
+            d,
+            args.d_place + tgi_find_unit_offset(reinterpret_cast<uintptr_t>(d))};
+}
+
+/* Forms the tiles of a group. */
+template <class Body>
+static __device__ __forceinline__ void tgi_form_entries(const tgi_batch_args &args,
+                                                        const tgi_entry_group &group, char *shared)
+{
+    const int tiles = group.count * args.portion_tiles.value;
+    Body body;
+    body.setup(args, group);
+#pragma unroll 1
+    for (int number = Body::find_first(); number < tiles; number += Body::count_at_once()) {
+        typename Body::place at;
+        if (!body.find(args, group, number, at))
+            break;
+        typename Body::sums sum;
+        body.multiply(args, at, shared, sum);
+        body.finish(args, group, at, shared, sum);
+    }
+}
+
 /* Multiplies the groups of this block. With two stages, one is copied while the one before is
  * multiplied. */
 template <class Body>
 static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &args, char *shared)
 {
-    const tgi_gemm_args &gemm = args.gemm;
-    const tgi_problem &p = gemm.problem;
+    const tgi_problem &p = args.gemm.problem;
     const int portion_rows = args.portion_tile_rows * Body::tile_rows;
     const tgi_entry_schedule schedule = {args.portions, args.group_entries, portion_rows,
                                          args.group_count};
@@ -181,39 +253,19 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
 #pragma unroll 1
     for (int64_t unit = schedule.begin() - ahead; unit < schedule.end();
          unit = schedule.next(unit)) {
-        const int64_t wanted = unit + ahead;
-        if (wanted < schedule.end()) {
-            const tgi_entry_place first = schedule.tile(wanted);
-            const int count = min(static_cast<int>(p.batch_count) - first.batch, schedule.entries);
-            const int rows = min(static_cast<int>(p.m) - first.row, portion_rows);
-            char *place = shared + (stage ^ has_two) * args.stage_bytes;
-            /* One copy of the code serves both operands. */
-#pragma unroll 1
-            for (int is_b = 0; is_b < 2; is_b++)
-                tgi_copy_entries(place + is_b * args.b_place, is_b ? gemm.b : gemm.a,
-                                 is_b ? args.b : args.a, first.batch, count, is_b ? 0 : first.row,
-                                 args.portions.value > 1 && !is_b ? portion_rows - rows : 0);
-        }
+        if (unit + ahead < schedule.end())
+            tgi_load_entries(args, schedule.tile(unit + ahead), portion_rows,
+                             shared + (stage ^ has_two) * args.stage_bytes);
         tgi_copy_async_commit();
         if (args.starts_next)
             tgi_start_next();
         stage ^= has_two;
         if (unit < schedule.begin())
             continue;
-        const tgi_entry_place first = schedule.tile(unit);
-        const int elem_bytes = Body::count_d_bytes(p), place = (stage ^ has_two) * args.stage_bytes;
-        char *d = static_cast<char *>(gemm.d) +
-                  (first.batch * p.d.batch + first.row * p.d.row) * elem_bytes;
-        const tgi_entry_group group = {
-            first.batch,
-            min(static_cast<int>(p.batch_count) - first.batch, schedule.entries),
-            place + tgi_find_unit_offset(tgi_find_entry(gemm.a, args.a, first.batch, first.row)),
-            place + args.b_place +
-                tgi_find_unit_offset(tgi_find_entry(gemm.b, args.b, first.batch, 0)),
-            first.row,
-            min(static_cast<int>(p.m) - first.row, portion_rows),
-            d,
-            args.d_place + tgi_find_unit_offset(reinterpret_cast<uintptr_t>(d))};
+        const int elem_bytes = Body::count_d_bytes(p);
+        const tgi_entry_group group =
+            tgi_find_entries(args, schedule.tile(unit), portion_rows,
+                             (stage ^ has_two) * args.stage_bytes, elem_bytes);
         if (has_two)
             tgi_copy_async_wait<1>();
         else
@@ -221,14 +273,14 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
         /* Without this barrier a thread would read what others have yet to copy, and overwrite what
          * they still store of the last group. */
         __syncthreads();
-        Body::form(shared, args, gemm, group);
+        tgi_form_entries<Body>(args, group, shared);
         /* Without this barrier a thread would refill the stage while others still read it, and
          * store what they have yet to stage. */
         __syncthreads();
         if (args.d_place) {
             const int elems = (group.count - 1) * static_cast<int>(p.d.batch) +
                               group.rows * static_cast<int>(p.n);
-            tgi_store_run(d, shared + group.staged, elems * elem_bytes);
+            tgi_store_run(group.d, shared + group.staged, elems * elem_bytes);
         }
     }
 }

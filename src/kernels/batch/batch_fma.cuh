@@ -30,6 +30,8 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
         int first, stride, limit;
         tgi_entry_access access;
 
+        lines() = default;
+
         __device__ __forceinline__ lines(const tgi_entry_copy &copy, int place, int group,
                                          int groups, int count)
             : start(place), across_bytes(copy.across_bytes), k_bytes(copy.k_bytes),
@@ -94,6 +96,18 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
             }
         }
     };
+
+    typedef T sums[Rows][Cols];
+
+    /* A tile's entry in the group, and its lines. */
+    struct place {
+        int entry;
+        lines<Rows> rows;
+        lines<Cols> cols;
+    };
+
+    int k_count;     /* k of the problem */
+    int has_vectors; /* 1: a row of D has whole vectors */
 
     /* Adds the products of all k. */
     template <tgi_entry_access A_access, tgi_entry_access B_access>
@@ -172,9 +186,9 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
     }
 
     /* Applies the epilogue to a tile of sums. */
-    static __device__ __forceinline__ void finish(const tgi_gemm_args &args, int64_t batch,
-                                                  int first_row, const lines<Rows> &rows,
-                                                  const lines<Cols> &cols, T (&sums)[Rows][Cols])
+    static __device__ __forceinline__ void apply(const tgi_gemm_args &args, int64_t batch,
+                                                 int first_row, const lines<Rows> &rows,
+                                                 const lines<Cols> &cols, T (&sums)[Rows][Cols])
     {
         int row[Rows], col[Cols];
 #pragma unroll
@@ -186,42 +200,67 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
         tgi_finish_sums(args, batch, row, col, sums);
     }
 
-    static __device__ __forceinline__ void form(char *shared, const tgi_batch_args &args,
-                                                const tgi_gemm_args &gemm,
-                                                const tgi_entry_group &group)
+    static __device__ __forceinline__ int find_first(void)
     {
+        return threadIdx.x;
+    }
+
+    static __device__ __forceinline__ int count_at_once(void)
+    {
+        return blockDim.x;
+    }
+
+    __device__ __forceinline__ void setup(const tgi_batch_args &args, const tgi_entry_group &)
+    {
+        k_count = static_cast<int>(args.gemm.problem.k);
+        has_vectors = args.gemm.d_vector_elems > 1 && args.gemm.problem.n % width == 0;
         static_assert(Rows % width == 0 && Cols % width == 0, "a tile has whole vectors");
-        const tgi_problem &p = gemm.problem;
-        const int k_count = static_cast<int>(p.k);
-        const int has_vectors = gemm.d_vector_elems > 1 && p.n % width == 0;
-        const int tiles = group.count * args.portion_tiles.value;
-#pragma unroll 1
-        for (int tile = threadIdx.x; tile < tiles; tile += blockDim.x) {
-            const int entry = tgi_divide(tile, args.portion_tiles);
-            const int in_entry = tile - entry * args.portion_tiles.value;
-            const int row = tgi_divide(in_entry, args.tile_cols);
-            const int col = in_entry - row * args.tile_cols.value;
-            const lines<Rows> a_lines(args.a, group.a + entry * args.a.entry_pitch, row,
-                                      args.portion_tile_rows, group.rows);
-            const lines<Cols> b_lines(args.b, group.b + entry * args.b.entry_pitch, col,
-                                      args.tile_cols.value, static_cast<int>(p.n));
-            T sums[Rows][Cols] = {};
-            tgi_with_access<0>(a_lines.access, [&](auto a_tag) {
-                tgi_with_access<0>(b_lines.access, [&](auto b_tag) {
-                    add_all<a_tag.how, b_tag.how>(shared, k_count, a_lines, b_lines, sums);
-                });
+    }
+
+    static __device__ __forceinline__ int find(const tgi_batch_args &args,
+                                               const tgi_entry_group &group, int number, place &at)
+    {
+        at.entry = tgi_divide(number, args.portion_tiles);
+        const int in_entry = number - at.entry * args.portion_tiles.value;
+        const int row = tgi_divide(in_entry, args.tile_cols);
+        const int col = in_entry - row * args.tile_cols.value;
+        at.rows = lines<Rows>(args.a, group.a + at.entry * args.a.entry_pitch, row,
+                              args.portion_tile_rows, group.rows);
+        at.cols = lines<Cols>(args.b, group.b + at.entry * args.b.entry_pitch, col,
+                              args.tile_cols.value, static_cast<int>(args.gemm.problem.n));
+        return 1;
+    }
+
+    __device__ __forceinline__ void multiply(const tgi_batch_args &, const place &at,
+                                             const char *shared, sums &sum) const
+    {
+#pragma unroll
+        for (int i = 0; i < Rows; i++)
+#pragma unroll
+            for (int j = 0; j < Cols; j++)
+                sum[i][j] = 0;
+        tgi_with_access<0>(at.rows.access, [&](auto a_tag) {
+            tgi_with_access<0>(at.cols.access, [&](auto b_tag) {
+                add_all<a_tag.how, b_tag.how>(shared, k_count, at.rows, at.cols, sum);
             });
-            if (!gemm.is_plain)
-                finish(gemm, group.first + entry, group.row, a_lines, b_lines, sums);
-            if (args.d_place > 0)
-                store<int>(reinterpret_cast<T *>(shared + group.staged) +
-                               entry * static_cast<int>(p.d.batch),
-                           static_cast<int>(p.d.row), static_cast<int>(p.d.col), has_vectors,
-                           a_lines, b_lines, sums);
-            else
-                store<int64_t>(reinterpret_cast<T *>(group.d) + entry * p.d.batch, p.d.row, p.d.col,
-                               has_vectors, a_lines, b_lines, sums);
-        }
+        });
+    }
+
+    __device__ __forceinline__ void finish(const tgi_batch_args &args, const tgi_entry_group &group,
+                                           const place &at, char *shared, sums &sum) const
+    {
+        const tgi_gemm_args &gemm = args.gemm;
+        const tgi_problem &p = gemm.problem;
+        if (!gemm.is_plain)
+            apply(gemm, group.first + at.entry, group.row, at.rows, at.cols, sum);
+        if (args.d_place > 0)
+            store<int>(reinterpret_cast<T *>(shared + group.staged) +
+                           at.entry * static_cast<int>(p.d.batch),
+                       static_cast<int>(p.d.row), static_cast<int>(p.d.col), has_vectors, at.rows,
+                       at.cols, sum);
+        else
+            store<int64_t>(reinterpret_cast<T *>(group.d) + at.entry * p.d.batch, p.d.row, p.d.col,
+                           has_vectors, at.rows, at.cols, sum);
     }
 };
 

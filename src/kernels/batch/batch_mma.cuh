@@ -1,171 +1,14 @@
 /*
  * Family batch on BF16, FP16 and FP64. A warp forms a tile of 16 x 16 of a product by matrix
- * instructions. Its fragments are read from entries that lie in shared memory as they do in global
- * memory.
+ * instructions (batch_fragments.cuh).
  */
 #ifndef TGI_BATCH_MMA_CUH
 #define TGI_BATCH_MMA_CUH
 
 #include "kernels/batch/batch.cuh"
 #include "kernels/batch/batch_finish.cuh"
+#include "kernels/batch/batch_fragments.cuh"
 #include "kernels/ptx/warp_mma.cuh"
-
-/* The line of a lane is a row of A or a column of B: line `own` of a tile or, past the end, the
- * operand's last one, from an offset on. */
-struct tgi_lane_lines {
-    int own, limit, pitch, offset;
-
-    /* Returns the place of a line of the tile that begins with line `first` at `place`. */
-    __device__ __forceinline__ int find(int place, int first) const
-    {
-        return place + offset + min(first + own, limit) * pitch;
-    }
-};
-
-/* A lane's part of 16 lines, rows of A or columns of B, as instructions on 16 bits take it: lines g
- * and g + 8 at 8 of k, then both at the next 8. B's second and third words are swapped, so that the
- * two words of a column are in neighbouring registers. */
-template <int IsB> struct tgi_entry_words {
-    static constexpr int mma_k = 16; /* k of an instruction */
-
-    tgi_entry_access access;
-    int k_bytes;
-    int at[2]; /* offset of this lane's line g and g + 8 at k = 2 c, or of its row of a matrix */
-    uint32_t value[4];
-
-    /* Returns 1 if word or matrix i is of the second 8 lines, or of the second 8 of k. */
-    static __device__ __forceinline__ constexpr int is_second_line(int i)
-    {
-        return IsB ? i / 2 : i % 2;
-    }
-
-    static __device__ __forceinline__ constexpr int is_second_k(int i)
-    {
-        return IsB ? i % 2 : i / 2;
-    }
-
-    /* Returns the k of this lane's row of a matrix across k. */
-    static __device__ __forceinline__ int find_matrix_k(void)
-    {
-        return is_second_k(threadIdx.x / 8 % 4) * 8 + threadIdx.x % 8;
-    }
-
-    /* Returns a lane's lines of an operand with `limit` lines after the first. */
-    static __device__ __forceinline__ tgi_lane_lines find_lines(const tgi_entry_copy &copy,
-                                                                int limit)
-    {
-        const int lane = threadIdx.x % 32, matrix = lane / 8;
-        if (copy.access == TGI_ENTRY_ALONG)
-            return {is_second_line(matrix) * 8 + lane % 8, limit, copy.across_bytes,
-                    is_second_k(matrix) * 16};
-        if (copy.access == TGI_ENTRY_ACROSS)
-            return {is_second_line(matrix) * 8, limit / 8 * 8, 2, find_matrix_k() * copy.k_bytes};
-        return {lane / 4, limit, copy.across_bytes, lane % 4 * 2 * copy.k_bytes};
-    }
-
-    __device__ __forceinline__ tgi_entry_words(const tgi_entry_copy &copy,
-                                               const tgi_lane_lines &lines, int place, int first)
-        : access(copy.access),
-          k_bytes(copy.k_bytes), at{lines.find(place, first), lines.find(place, first + 8)}
-    {
-    }
-
-    /* Reads 16 values of k, the first of which lies at `from` for an offset of 0. */
-    template <tgi_entry_access How> __device__ __forceinline__ void read(const char *from)
-    {
-        if constexpr (How == TGI_ENTRY_ALONG) {
-            tgi_read_matrices(value, tgi_shared_address(from + at[0]));
-        } else if constexpr (How == TGI_ENTRY_ACROSS) {
-            tgi_read_matrices_transposed(value, tgi_shared_address(from + at[0]));
-        } else if constexpr (How == TGI_ENTRY_WORDS) {
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                value[i] = *reinterpret_cast<const uint32_t *>(from + at[is_second_line(i)] +
-                                                               is_second_k(i) * 16);
-        } else {
-            const int offset[4] = {0, k_bytes, 8 * k_bytes, 9 * k_bytes};
-            read_elements(from, offset);
-        }
-    }
-
-    /* Reads elements of k that lie at these offsets: two neighbours, and the two 8 further. */
-    __device__ __forceinline__ void read_elements(const char *from, const int (&offset)[4])
-    {
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const char *line = from + at[is_second_line(i)];
-            const int first = is_second_k(i) * 2;
-            const uint32_t low = *reinterpret_cast<const uint16_t *>(line + offset[first]);
-            const uint32_t high = *reinterpret_cast<const uint16_t *>(line + offset[first + 1]);
-            value[i] = low | high << 16;
-        }
-    }
-
-    /* Reads the last k_left < 16 values of k, with zeros after them. */
-    __device__ __forceinline__ void read_last(const char *from, int k_left)
-    {
-        const int own = threadIdx.x % 4 * 2;
-        if (access == TGI_ENTRY_ALONG) {
-            read<TGI_ENTRY_ALONG>(from);
-        } else if (access == TGI_ENTRY_ACROSS) {
-            const int over = max(find_matrix_k() - k_left + 1, 0);
-            read<TGI_ENTRY_ACROSS>(from - over * k_bytes);
-        } else if (access == TGI_ENTRY_WORDS) {
-            read<TGI_ENTRY_WORDS>(from);
-        } else {
-            int offset[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                offset[i] = (min(own + i / 2 * 8 + i % 2, k_left - 1) - own) * k_bytes;
-            read_elements(from, offset);
-        }
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int left = k_left - own - is_second_k(i) * 8;
-            value[i] = left > 1 ? value[i] : left > 0 ? value[i] & 0xffffu : 0;
-        }
-    }
-};
-
-/* In FP64 a lane has the lines that the instruction takes, g and g + 8. */
-template <int> struct tgi_entry_doubles {
-    static constexpr int mma_k = 4;
-
-    tgi_entry_access access;
-    int k_bytes;
-    int at[2]; /* offset of this lane's line g and g + 8 at k = c */
-    double value[2];
-
-    static __device__ __forceinline__ tgi_lane_lines find_lines(const tgi_entry_copy &copy,
-                                                                int limit)
-    {
-        const int lane = threadIdx.x % 32;
-        return {lane / 4, limit, copy.across_bytes, lane % 4 * copy.k_bytes};
-    }
-
-    __device__ __forceinline__ tgi_entry_doubles(const tgi_entry_copy &copy,
-                                                 const tgi_lane_lines &lines, int place, int first)
-        : access(copy.access),
-          k_bytes(copy.k_bytes), at{lines.find(place, first), lines.find(place, first + 8)}
-    {
-    }
-
-    template <tgi_entry_access> __device__ __forceinline__ void read(const char *from)
-    {
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-            value[i] = *reinterpret_cast<const double *>(from + at[i]);
-    }
-
-    __device__ __forceinline__ void read_last(const char *from, int k_left)
-    {
-        const int over = max(static_cast<int>(threadIdx.x) % 4 - k_left + 1, 0);
-        read<TGI_ENTRY_ELEMENTS>(from - over * k_bytes);
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-            value[i] = over > 0 ? 0.0 : value[i];
-    }
-};
 
 template <tg_type Type> struct tgi_batch_mma {
     static constexpr int tile_rows = 16;
@@ -182,6 +25,18 @@ template <tg_type Type> struct tgi_batch_mma {
     typedef typename types<is_wide, void>::sum sum_type;
     typedef typename types<is_wide, void>::template lane_of<0> a_lane;
     typedef typename types<is_wide, void>::template lane_of<1> b_lane;
+
+    typedef sum_type sums[2][4];
+
+    /* A tile's entry in the group, its first row and column, and the offsets of its operands. */
+    struct place {
+        int entry, row, col, a, b;
+    };
+
+    int k_count, cols; /* k and n of the problem */
+    int lane;
+    int is_staged_by_rows; /* 1: D is staged as 16-bit numbers by rows without gaps */
+    tgi_lane_lines a_lines, b_lines;
 
     static __device__ __forceinline__ int count_d_bytes(const tgi_problem &problem)
     {
@@ -285,15 +140,15 @@ template <tg_type Type> struct tgi_batch_mma {
     }
 
     /* Applies the epilogue to a lane's sums. */
-    static __device__ __forceinline__ void finish(const tgi_gemm_args &args, int64_t batch, int row,
-                                                  int col, sum_type (&sums)[2][4])
+    static __device__ __forceinline__ void apply(const tgi_gemm_args &args, int64_t batch, int row,
+                                                 int col, sums &sum)
     {
         const int last_row = static_cast<int>(args.problem.m) - 1;
         const int last_col = static_cast<int>(args.problem.n) - 1;
         const int rows[2] = {min(row, last_row), min(row + 8, last_row)};
         const int cols[4] = {min(col, last_col), min(col + 1, last_col), min(col + 8, last_col),
                              min(col + 9, last_col)};
-        tgi_finish_sums(args, batch, rows, cols, sums);
+        tgi_finish_sums(args, batch, rows, cols, sum);
     }
 
     /* Stores a lane's sums as 16-bit numbers to a D that is staged by rows without gaps. */
@@ -326,48 +181,72 @@ template <tg_type Type> struct tgi_batch_mma {
         }
     }
 
-    static __device__ __forceinline__ void form(char *shared, const tgi_batch_args &args,
-                                                const tgi_gemm_args &gemm,
-                                                const tgi_entry_group &group)
+    static __device__ __forceinline__ int find_first(void)
     {
-        const tgi_problem &p = gemm.problem;
-        const int lane = threadIdx.x % 32, k_count = static_cast<int>(p.k);
-        const int cols = static_cast<int>(p.n);
-        const int tiles = group.count * args.portion_tiles.value;
-        const int is_staged = args.d_place > 0;
-        const int is_staged_by_rows = !is_wide && is_staged && p.d.col == 1 &&
-                                      (p.d_type == TG_TYPE_BF16 || p.d_type == TG_TYPE_FP16);
-        const tgi_lane_lines a_lines = a_lane::find_lines(args.a, group.rows - 1);
-        const tgi_lane_lines b_lines = b_lane::find_lines(args.b, cols - 1);
-#pragma unroll 1
-        for (int tile = threadIdx.x / 32; tile < tiles; tile += blockDim.x / 32) {
-            const int entry = tgi_divide(tile, args.portion_tiles);
-            const int in_portion = tile - entry * args.portion_tiles.value;
-            const int tile_row = tgi_divide(in_portion, args.tile_cols);
-            const int first_row = tile_row * 16; /* in the group */
-            const int first_col = (in_portion - tile_row * args.tile_cols.value) * 16;
-            if (first_row >= group.rows)
-                break;
-            a_lane a(args.a, a_lines, group.a + entry * args.a.entry_pitch, first_row);
-            b_lane b(args.b, b_lines, group.b + entry * args.b.entry_pitch, first_col);
-            sum_type halves[2][4] = {};
-            add_all(shared, k_count, a, b, halves);
-            sum_type sums[2][4];
+        return threadIdx.x / 32;
+    }
+
+    static __device__ __forceinline__ int count_at_once(void)
+    {
+        return blockDim.x / 32;
+    }
+
+    __device__ __forceinline__ void setup(const tgi_batch_args &args, const tgi_entry_group &group)
+    {
+        const tgi_problem &p = args.gemm.problem;
+        k_count = static_cast<int>(p.k);
+        cols = static_cast<int>(p.n);
+        lane = threadIdx.x % 32;
+        is_staged_by_rows = !is_wide && args.d_place > 0 && p.d.col == 1 &&
+                            (p.d_type == TG_TYPE_BF16 || p.d_type == TG_TYPE_FP16);
+        a_lines = a_lane::find_lines(args.a, group.rows - 1);
+        b_lines = b_lane::find_lines(args.b, cols - 1);
+    }
+
+    static __device__ __forceinline__ int find(const tgi_batch_args &args,
+                                               const tgi_entry_group &group, int number, place &at)
+    {
+        at.entry = tgi_divide(number, args.portion_tiles);
+        const int in_portion = number - at.entry * args.portion_tiles.value;
+        const int tile_row = tgi_divide(in_portion, args.tile_cols);
+        at.row = tile_row * 16;
+        at.col = (in_portion - tile_row * args.tile_cols.value) * 16;
+        at.a = group.a + at.entry * args.a.entry_pitch;
+        at.b = group.b + at.entry * args.b.entry_pitch;
+        return at.row < group.rows;
+    }
+
+    __device__ __forceinline__ void multiply(const tgi_batch_args &args, const place &at,
+                                             const char *shared, sums &sum) const
+    {
+        a_lane a(args.a, a_lines, at.a, at.row);
+        b_lane b(args.b, b_lines, at.b, at.col);
 #pragma unroll
-            for (int i = 0; i < 8; i++)
-                sums[i / 4][i % 4] = halves[i % 4 / 2][i / 4 * 2 + i % 2];
-            const int row = first_row + lane / 4, col = first_col + lane % 4 * 2;
-            if (!gemm.is_sum_alone)
-                finish(gemm, group.first + entry, group.row + row, col, sums);
-            if (is_staged_by_rows) {
-                const int at = (entry * static_cast<int>(p.m) + row) * cols + col;
-                stage(p, shared + group.staged + at * 2, group.rows - row, cols - col,
-                      args.are_d_pairs, sums);
-            } else {
-                store(p, is_staged ? shared + group.staged : group.d,
-                      entry * p.d.batch + row * p.d.row + col * p.d.col, group.rows - row,
-                      cols - col, args.are_d_pairs, sums);
-            }
+        for (int i = 0; i < 8; i++)
+            sum[i / 4][i % 4] = 0;
+        add_all(shared, k_count, a, b, sum);
+    }
+
+    __device__ __forceinline__ void finish(const tgi_batch_args &args, const tgi_entry_group &group,
+                                           const place &at, char *shared, const sums &halves) const
+    {
+        const tgi_gemm_args &gemm = args.gemm;
+        const tgi_problem &p = gemm.problem;
+        sums sum;
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            sum[i / 4][i % 4] = halves[i % 4 / 2][i / 4 * 2 + i % 2];
+        const int row = at.row + lane / 4, col = at.col + lane % 4 * 2;
+        if (!gemm.is_sum_alone)
+            apply(gemm, group.first + at.entry, group.row + row, col, sum);
+        if (is_staged_by_rows) {
+            const int to = (at.entry * static_cast<int>(p.m) + row) * cols + col;
+            stage(p, shared + group.staged + to * 2, group.rows - row, cols - col, args.are_d_pairs,
+                  sum);
+        } else {
+            store(p, args.d_place > 0 ? shared + group.staged : group.d,
+                  at.entry * p.d.batch + row * p.d.row + col * p.d.col, group.rows - row,
+                  cols - col, args.are_d_pairs, sum);
         }
     }
 };

@@ -8,8 +8,11 @@
         name(const __grid_constant__ tgi_dmma_tma_args args)                                       \
     {                                                                                              \
         extern __shared__ __align__(1024) char shared[];                                           \
-        tgi_dmma_tma_multiply<rows, cols, depth, 8 * (thread_rows), 4 * (thread_cols), stages,     \
-                              threads>(args, shared);                                              \
+        typedef tgi_dmma_tma_body<rows, cols, depth, 8 * (thread_rows), 4 * (thread_cols), stages, \
+                                  threads>                                                         \
+            body;                                                                                  \
+        const tgi_grid_schedule<rows, cols, TGI_TURN_ENTRIES> schedule(args.gemm);                 \
+        tgi_form_tiles<body>(schedule, args, shared);                                              \
     }
 
 #define TGI_IMAGE_dmma_tma TGI_CHOSEN

@@ -6,10 +6,16 @@
  *
  * A stage has lines of 16 elements under the 128-byte swizzle: for every 16 values of k the tile's
  * rows of A and then its columns of B. They are read without bank conflicts.
+ *
+ *     setup()      mbarriers of the stages and tensor maps; waits for the kernel before
+ *     load()       the first warp waits until a stage is empty and requests a step by TMA
+ *     multiply()   a team's products of a stage, which it then releases
+ *     finish()     adds the teams' sums, which lie in shared memory, and stores the tile
  */
 #ifndef TGI_DMMA_TMA_CUH
 #define TGI_DMMA_TMA_CUH
 
+#include "kernels/body.cuh"
 #include "kernels/copy/stage_ring.cuh"
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/copy/tma_tile.cuh"
@@ -71,6 +77,8 @@ template <int Rows, int Cols, int Depth, int Stages, int Teams> struct tgi_dmma_
     char *data;
     uint32_t stages, full, empty;
 
+    tgi_dmma_tma_memory() = default;
+
     __device__ __forceinline__ explicit tgi_dmma_tma_memory(char *shared)
         : data(shared), stages(tgi_shared_address(shared)),
           full(stages + TGI_DMMA_TMA_DATA_BYTES(Rows, Cols, Depth, Stages, Teams)),
@@ -103,7 +111,7 @@ struct tgi_dmma_tma {
 
     /* A source requests the stages of a tile. */
     struct source {
-        int row, col, batch, first, byte_count;
+        int row, col, batch, first, step_count, byte_count;
         tgi_tma_boxes a, b;
 
         __device__ __forceinline__ source(const tgi_dmma_tma_args &args, const tgi_block_tile &tile)
@@ -113,6 +121,8 @@ struct tgi_dmma_tma {
               a(tgi_find_boxes<!A_along_k, Rows, TGI_DMMA_TMA_ELEMS>(args.a, row, 1)),
               b(tgi_find_boxes<!B_along_k, Cols, TGI_DMMA_TMA_ELEMS>(args.b, col, 1))
         {
+            const int64_t k_count = tgi_count_k(args.gemm, tgi_find_first_k(args.gemm, tile.split));
+            step_count = static_cast<int>((k_count + Depth - 1) / Depth);
             byte_count = memory::sub_count * TGI_SWIZZLE_BYTES *
                          (a.count * a.lines(args.a) + b.count * b.lines(args.b));
         }
@@ -166,11 +176,85 @@ struct tgi_dmma_tma {
         }
     };
 
-    /* Leaves the sums in shared memory, with rows `pitch` apart. */
-    static __device__ __forceinline__ void
-    gather(int row, int col, int g, int c, const double (&sums)[wide_count][2 * narrow_count][4],
-           double *tile)
+    typedef double sums[wide_count][2 * narrow_count][4];
+    static constexpr int stages = Stages, parts = 1, loads_first = 1;
+
+    const tgi_dmma_tma_args &args;
+    const memory &at;
+    const int is_producer, team, row, col, g, c; /* the warp's first row and column; lane 4 g + c */
+    const wide_lines wide_at;
+    const narrow_lines narrow_at;
+    tgi_ring<Stages> &reads;
+    tgi_ring<Stages> fills;
+
+    __device__ __forceinline__ tgi_dmma_tma(const tgi_dmma_tma_args &given, const memory &shared,
+                                            int is_first_warp, tgi_ring<Stages> &ring)
+        : args(given), at(shared), is_producer(is_first_warp), team(tgi_thread() / 32 / tile_warps),
+          row(tgi_thread() / 32 % tile_warps / (Cols / Warp_cols) * Warp_rows),
+          col(tgi_thread() / 32 % tile_warps % (Cols / Warp_cols) * Warp_cols),
+          g(tgi_thread() % 32 / 4), c(tgi_thread() % 32 % 4),
+          wide_at(is_b_wide ? col : row, team % 2, g, c),
+          narrow_at(is_b_wide ? row : col, team % 2, g, c), reads(ring), fills(ring)
     {
+    }
+
+    static __device__ __forceinline__ void begin(sums &sum)
+    {
+#pragma unroll
+        for (int i = 0; i < wide_count; i++)
+#pragma unroll
+            for (int j = 0; j < 2 * narrow_count; j++)
+#pragma unroll
+                for (int s = 0; s < 4; s++)
+                    sum[i][j][s] = 0.0;
+    }
+
+    static __device__ __forceinline__ bool has_step(const source &copies, int step)
+    {
+        return step < copies.step_count;
+    }
+
+    __device__ __forceinline__ void load(const source &copies, int step)
+    {
+        if (is_producer && step < copies.step_count)
+            copies.fill(args, at, step, fills);
+        fills.advance();
+    }
+
+    __device__ __forceinline__ void wait(int) const
+    {
+        tgi_barrier_wait(at.full + 8 * reads.stage, reads.parity);
+    }
+
+    /* A team takes every fragment of 8 of k whose number is its own, modulo `teams`. */
+    __device__ __forceinline__ void multiply(sums &sum, int) const
+    {
+        const char *stage =
+            at.data + reads.stage * memory::stage_bytes + team / 2 * memory::sub_bytes;
+#pragma unroll 1
+        for (int i = 0; i < (teams == 1 ? Depth / 16 : Depth / 8 / teams); i++) {
+#pragma unroll
+            for (int half = 0; half < (teams == 1 ? 2 : 1); half++) {
+                fragment part;
+                part.read(stage, wide_at, narrow_at, half);
+                part.multiply(sum);
+            }
+            stage += (teams == 1 ? 1 : teams / 2) * memory::sub_bytes;
+        }
+        /* Without this fence and barrier TMA could refill the stage while lanes still read it. */
+        tgi_fence_async_proxy();
+        __syncwarp();
+        if (tgi_thread() % 32 == 0)
+            tgi_barrier_arrive(at.empty + 8 * reads.stage);
+        reads.advance();
+    }
+
+    /* Leaves the sums in shared memory, with rows `pitch` apart. */
+    __device__ __forceinline__ void gather(const sums &sum) const
+    {
+        double *tile = reinterpret_cast<double *>(at.data) + team * Rows * pitch;
+        /* Without this barrier the sums would overwrite what slower warps still read. */
+        __syncthreads();
 #pragma unroll
         for (int i = 0; i < wide_count; i++)
 #pragma unroll
@@ -180,82 +264,10 @@ struct tgi_dmma_tma {
                     const int wide = i * 16 + wide_lines::place(g, s / 2);
                     const int narrow = j / 2 * 16 + narrow_lines::place(2 * c + s % 2, j % 2);
                     tile[(row + (is_b_wide ? narrow : wide)) * pitch + col +
-                         (is_b_wide ? wide : narrow)] = sums[i][j][s];
+                         (is_b_wide ? wide : narrow)] = sum[i][j][s];
                 }
-    }
-
-    /* Forms the tile's sums and leaves them in shared memory. */
-    static __device__ __forceinline__ void multiply(const tgi_dmma_tma_args &args,
-                                                    const tgi_block_tile &tile, const memory &at,
-                                                    int is_producer, tgi_ring<Stages> &ring)
-    {
-        const int warp = tgi_thread() / 32, lane = tgi_thread() % 32, g = lane / 4, c = lane % 4;
-        const int team = warp / tile_warps, place = warp % tile_warps;
-        const int row = place / (Cols / Warp_cols) * Warp_rows;
-        const int col = place % (Cols / Warp_cols) * Warp_cols;
-        const wide_lines wide_at(is_b_wide ? col : row, team % 2, g, c);
-        const narrow_lines narrow_at(is_b_wide ? row : col, team % 2, g, c);
-        const source from(args, tile);
-        const int64_t k_count = tgi_count_k(args.gemm, tgi_find_first_k(args.gemm, tile.split));
-        const int step_count = static_cast<int>((k_count + Depth - 1) / Depth);
-        double sums[wide_count][2 * narrow_count][4] = {};
-        tgi_ring<Stages> next = ring; /* the stage that is requested next */
-#pragma unroll 1
-        for (int i = 0; i < Stages - 1; i++, next.advance())
-            if (is_producer && i < step_count)
-                from.fill(args, at, i, next);
-#pragma unroll 1
-        for (int step = 0; step < step_count; step++) {
-            const char *stage =
-                at.data + ring.stage * memory::stage_bytes + team / 2 * memory::sub_bytes;
-            const uint32_t empty = at.empty + 8 * ring.stage;
-            if (is_producer && step + Stages - 1 < step_count)
-                from.fill(args, at, step + Stages - 1, next);
-            next.advance();
-            tgi_barrier_wait(at.full + 8 * ring.stage, ring.parity);
-            ring.advance();
-            /* A team takes every fragment of 8 of k whose number is its own, modulo `teams`. */
-#pragma unroll 1
-            for (int i = 0; i < (teams == 1 ? Depth / 16 : Depth / 8 / teams); i++) {
-#pragma unroll
-                for (int half = 0; half < (teams == 1 ? 2 : 1); half++) {
-                    fragment part;
-                    part.read(stage, wide_at, narrow_at, half);
-                    part.multiply(sums);
-                }
-                stage += (teams == 1 ? 1 : teams / 2) * memory::sub_bytes;
-            }
-            /* Without this fence and barrier TMA could refill the stage while lanes still read
-             * it. */
-            tgi_fence_async_proxy();
-            __syncwarp();
-            if (lane == 0)
-                tgi_barrier_arrive(empty);
-        }
-        /* Without this barrier the sums would overwrite what slower warps still read. */
-        __syncthreads();
-        gather(row, col, g, c, sums, reinterpret_cast<double *>(at.data) + team * Rows * pitch);
     }
 };
-
-/* Prepares the barriers and the tensor maps, and waits for the kernel before. */
-template <int Stages, int Threads, class Memory>
-static __device__ __forceinline__ void tgi_setup_dmma_tma(const tgi_dmma_tma_args &args,
-                                                          const Memory &at)
-{
-    if (tgi_thread() == 0) {
-        for (int i = 0; i < Stages; i++) {
-            tgi_barrier_init(at.full + 8 * i, 1);
-            tgi_barrier_init(at.empty + 8 * i, Threads / 32);
-        }
-        tgi_fence_barrier_init();
-        tgi_prefetch_map(&args.a.map);
-        tgi_prefetch_map(&args.b.map);
-    }
-    /* Without this barrier a thread would use a barrier that is not initialised. */
-    __syncthreads();
-    tgi_wait_for_stream();
-}
 
 /* Stores the tile whose sums, of each team, are in shared memory. */
 template <int Rows, int Cols, int Teams, int Threads>
@@ -279,36 +291,65 @@ static __device__ __forceinline__ void tgi_store_dmma_tma(const tgi_gemm_args &a
     tgi_store_terms<Rows, Cols, pitch, Threads>(args, tile, sums);
 }
 
-/* One kernel serves the four storage orders. The bodies share the store. */
+/* The body of all four storage orders. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
-static __device__ __forceinline__ void tgi_dmma_tma_multiply(const tgi_dmma_tma_args &args,
-                                                             char *shared)
-{
-    const tgi_gemm_args &gemm = args.gemm;
-    constexpr int teams = Threads / 32 * Warp_rows * Warp_cols / (Rows * Cols);
-    const tgi_dmma_tma_memory<Rows, Cols, Depth, Stages, teams> at(shared);
-    const tgi_grid_schedule<Rows, Cols, TGI_TURN_ENTRIES> schedule(gemm);
-    const int is_producer = tgi_make_uniform(tgi_thread() / 32) == 0;
+struct tgi_dmma_tma_body {
+    struct sums {
+    };
+    static constexpr int has_one_tile = 0;
+    static constexpr int teams = Threads / 32 * Warp_rows * Warp_cols / (Rows * Cols);
+
+    tgi_dmma_tma_memory<Rows, Cols, Depth, Stages, teams> at;
+    int is_producer; /* 1: this is the warp that requests stages */
     tgi_ring<Stages> ring;
-    tgi_setup_dmma_tma<Stages, Threads>(args, at);
-    for (int64_t unit = schedule.begin(); unit < schedule.end(); unit = schedule.next(unit)) {
+
+    __device__ __forceinline__ void setup(const tgi_dmma_tma_args &args, char *shared)
+    {
+        at = tgi_dmma_tma_memory<Rows, Cols, Depth, Stages, teams>(shared);
+        is_producer = tgi_make_uniform(tgi_thread() / 32) == 0;
+        if (tgi_thread() == 0) {
+            for (int i = 0; i < Stages; i++) {
+                tgi_barrier_init(at.full + 8 * i, 1);
+                tgi_barrier_init(at.empty + 8 * i, Threads / 32);
+            }
+            tgi_fence_barrier_init();
+            tgi_prefetch_map(&args.a.map);
+            tgi_prefetch_map(&args.b.map);
+        }
+        /* Without this barrier a thread would use a barrier that is not initialised. */
+        __syncthreads();
+        tgi_wait_for_stream();
+    }
+
+    /* Forms the tile's sums and leaves them in shared memory. */
+    template <class Schedule, typename Unit>
+    __device__ __forceinline__ void sum(const tgi_dmma_tma_args &given, const Schedule &schedule,
+                                        Unit unit, sums &)
+    {
+        const tgi_dmma_tma_args &args = schedule.problem(given, unit);
         const tgi_block_tile tile = schedule.tile(unit);
-#define TGI_BODY(a_along_k, b_along_k)                                                             \
-    tgi_dmma_tma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads, a_along_k,              \
-                 b_along_k>::multiply(args, tile, at, is_producer, ring)
-        if (gemm.a_along_k && !gemm.b_along_k)
-            TGI_BODY(1, 0);
-        else if (gemm.a_along_k)
-            TGI_BODY(1, 1);
-        else if (gemm.b_along_k)
-            TGI_BODY(0, 1);
-        else
-            TGI_BODY(0, 0);
-#undef TGI_BODY
+        tgi_with_order(args.gemm, [&](auto order) {
+            typedef tgi_dmma_tma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads,
+                                 order.a_along_k, order.b_along_k>
+                form;
+            form own(args, at, is_producer, ring);
+            const typename form::source copies(args, tile);
+            typename form::sums sum;
+            tgi_fill_ring(own, copies);
+            tgi_add_steps(own, copies, sum);
+            own.gather(sum);
+        });
+    }
+
+    template <class Schedule, typename Unit>
+    __device__ __forceinline__ void finish(const tgi_dmma_tma_args &given, const Schedule &schedule,
+                                           Unit unit, sums &) const
+    {
         /* Without this barrier elements would be stored before the other warps have put theirs. */
         __syncthreads();
-        tgi_store_dmma_tma<Rows, Cols, teams, Threads>(gemm, tile,
-                                                       reinterpret_cast<double *>(shared));
+        tgi_store_dmma_tma<Rows, Cols, teams, Threads>(schedule.problem(given, unit).gemm,
+                                                       schedule.tile(unit),
+                                                       reinterpret_cast<double *>(at.data));
         if (schedule.next(unit) < schedule.end()) {
             /* Without this fence and barrier the next batch entry's stages would overwrite sums not
              * yet stored. */
@@ -316,6 +357,6 @@ static __device__ __forceinline__ void tgi_dmma_tma_multiply(const tgi_dmma_tma_
             __syncthreads();
         }
     }
-}
+};
 
 #endif

@@ -125,8 +125,8 @@ template <int Rows, int Cols, tgi_turn Turn> struct tgi_grid_schedule {
         return tile;
     }
 
-    static __device__ __forceinline__ const tgi_gemm_args &problem(const tgi_gemm_args &given,
-                                                                   unit_type)
+    template <class Args>
+    static __device__ __forceinline__ const Args &problem(const Args &given, unit_type)
     {
         return given;
     }

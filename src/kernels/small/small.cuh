@@ -3,10 +3,16 @@
  * forms a small tile of D, so that many blocks run. Its warps share out k and work alone, each with
  * its own ring of stages. Every load is issued before the first product, and no warp waits for
  * another. At the end the warps' sums are added in order.
+ *
+ *     setup()      finds the warp's ring
+ *     load()       issues the copies of some of the warp's steps, which are filled together
+ *     multiply()   adds a lane's products of a step to its sums
+ *     finish()     adds the sums over lanes and warps, in shared memory, and stores the tile
  */
 #ifndef TGI_SMALL_CUH
 #define TGI_SMALL_CUH
 
+#include "kernels/body.cuh"
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/epilogue/tile_store.cuh"
 #include "kernels/schedule/units_in_turn.cuh"
@@ -115,7 +121,25 @@ struct tgi_small {
         operand<Cols, B_along_k> b;
     };
 
-    static __device__ __forceinline__ void add_step(const shared_step &source, T (&sums)[lane_sums])
+    typedef T sums[lane_sums];
+    static constexpr int has_one_tile = 0;
+
+    shared_step *ring; /* the warp's stages */
+    T *tile_sums;      /* the first warp's sums, in place of the stages */
+    tgi_block_tile tile;
+
+    __device__ __forceinline__ void setup(const tgi_gemm_args &, void *shared)
+    {
+        static_assert(groups * k_lanes == 32 && step_elems % (k_lanes * width) == 0 &&
+                          (!is_team || (step_elems == 8 && warps == 4)) && Lane_rows % k_lanes == 0,
+                      "lanes cover the tile and share out k");
+        static_assert(Rows * Cols * sizeof(T) <= Stages * sizeof(shared_step),
+                      "the sums reuse the stages");
+        ring = static_cast<shared_step *>(shared) + threadIdx.x / 32 * Stages;
+        tile_sums = static_cast<T *>(shared);
+    }
+
+    static __device__ __forceinline__ void multiply(sums &sum, const shared_step &source)
     {
         const int lane = threadIdx.x % 32, group = lane % groups;
 #pragma unroll(is_team ? 2 : 1)
@@ -130,16 +154,16 @@ struct tgi_small {
                 for (int i = 0; i < Lane_rows; i++)
 #pragma unroll
                     for (int j = 0; j < Lane_cols; j++)
-                        sums[i * Lane_cols + j] += a[i][kk] * b[j][kk];
+                        sum[i * Lane_cols + j] += a[i][kk] * b[j][kk];
         }
     }
 
     /* Adds a warp's sums over the lanes that share k, and writes them to its tile in shared
      * memory. */
-    static __device__ __forceinline__ void gather(T (&sums)[lane_sums], T *tile)
+    static __device__ __forceinline__ void gather(sums &sum, T *tile)
     {
         const int lane = threadIdx.x % 32, group = lane % groups;
-        tgi_add_lanes<T, lane_sums, 16, groups>(sums);
+        tgi_add_lanes<T, lane_sums, 16, groups>(sum);
 #pragma unroll
         for (int index = 0; index < lane_sums / k_lanes; index++) {
             const int i = lane / groups * (Lane_rows / k_lanes) + index / Lane_cols;
@@ -148,42 +172,77 @@ struct tgi_small {
                 operand<Rows, A_along_k>::template find_entry<Lane_rows>(group / groups_across, i);
             const int col =
                 operand<Cols, B_along_k>::template find_entry<Lane_cols>(group % groups_across, j);
-            tile[row * Cols + col] = sums[index];
+            tile[row * Cols + col] = sum[index];
         }
     }
 
-    /* Issues the copies of stage `i` of those that are filled together. k_left values of k remain
-     * from the warp's first one on. */
-    static __device__ __forceinline__ void load_step(const tgi_gemm_args &args, const T *a,
-                                                     const T *b, int i, int rows, int cols,
-                                                     int64_t k_left, int a_vector_elems,
-                                                     int b_vector_elems, shared_step *ring)
+    /* The copies of the warp's steps of a tile, from the next one on. */
+    struct source {
+        const tgi_gemm_args &args;
+        const T *a, *b; /* at the warp's first k */
+        int rows, cols; /* rows and columns of the tile that exist */
+        int has_vectors;
+
+        __device__ __forceinline__ source(const tgi_gemm_args &given, const tgi_block_tile &tile,
+                                          int64_t first)
+            : args(given), a(tgi_find_a<T>(args, tile, first)), b(tgi_find_b<T>(args, tile, first)),
+              rows(tgi_clamp_count(args.problem.m - tile.row, Rows)),
+              cols(tgi_clamp_count(args.problem.n - tile.col, Cols)),
+              has_vectors(is_team && args.a_vector_elems > 1 && args.b_vector_elems > 1)
+        {
+        }
+
+        /* Issues the copies of stage `i` of those that are filled together. k_left values of k
+         * remain from the warp's first one on. */
+        __device__ __forceinline__ void copy(shared_step *stages, int i, int64_t k_left,
+                                             int a_vector_elems, int b_vector_elems) const
+        {
+            const tgi_problem &p = args.problem;
+            const int count = tgi_clamp_count(k_left - i * Depth, step_elems);
+            stages[i].a.load(a + i * Depth * p.a.col, p.a.row, p.a.col, rows, count,
+                             a_vector_elems);
+            stages[i].b.load(b + i * Depth * p.b.row, p.b.col, p.b.row, cols, count,
+                             b_vector_elems);
+        }
+    };
+
+    /* Issues the copies of the steps that are filled together from stage `stage` on. */
+    __device__ __forceinline__ void load(source &copies, int stage, int64_t k_left) const
     {
-        const tgi_problem &p = args.problem;
-        const int count = tgi_clamp_count(k_left - i * Depth, step_elems);
-        ring[i].a.load(a + i * Depth * p.a.col, p.a.row, p.a.col, rows, count, a_vector_elems);
-        ring[i].b.load(b + i * Depth * p.b.row, p.b.col, p.b.row, cols, count, b_vector_elems);
+        const tgi_gemm_args &args = copies.args;
+        if (copies.has_vectors) {
+#pragma unroll
+            for (int i = 0; i < together; i++)
+                copies.copy(ring + stage, i, k_left, width, width);
+        } else {
+            copies.copy(ring + stage, 0, k_left, args.a_vector_elems, args.b_vector_elems);
+#pragma unroll 1
+            for (int i = 1; i < together; i++)
+                copies.copy(ring + stage, i, k_left, args.a_vector_elems, args.b_vector_elems);
+        }
+        copies.a += together * Depth * args.problem.a.col;
+        copies.b += together * Depth * args.problem.b.row;
     }
 
     /* Adds the warp's steps of the tile's split: step `warp`, `warp` + warps and so on. */
-    static __device__ __forceinline__ void add_steps(const tgi_gemm_args &args,
-                                                     const tgi_block_tile &tile, shared_step *ring,
-                                                     T (&sums)[lane_sums])
+    template <class Schedule, typename Unit>
+    __device__ __forceinline__ void sum(const tgi_gemm_args &given, const Schedule &schedule,
+                                        Unit unit, sums &sum)
     {
-        const tgi_problem &p = args.problem;
+        const tgi_gemm_args &args = schedule.problem(given, unit);
+        tile = schedule.tile(unit);
+#pragma unroll
+        for (int i = 0; i < lane_sums; i++)
+            sum[i] = T(0);
         const int warp_k = threadIdx.x / 32 * step_elems;
         const int64_t first = tgi_find_first_k(args, tile.split);
-        const int64_t last = min(p.k, first + args.split_elems);
+        const int64_t last = min(args.problem.k, first + args.split_elems);
         /* A team takes part in every step, because the zeros that it adds can change the sign of a
          * sum that is zero. */
         const int ahead = is_team ? warp_k : 0;
         int64_t k = first + warp_k - ahead;
-        const T *a = tgi_find_a<T>(args, tile, first + warp_k);
-        const T *b = tgi_find_b<T>(args, tile, first + warp_k);
-        const int rows = tgi_clamp_count(p.m - tile.row, Rows);
-        const int cols = tgi_clamp_count(p.n - tile.col, Cols);
+        source copies(args, tile, first + warp_k);
         const int64_t filled = Stages * Depth; /* distance along k by which copies run ahead */
-        const int has_vectors = is_team && args.a_vector_elems > 1 && args.b_vector_elems > 1;
         int stage = 0;
 #pragma unroll 1
         for (k -= filled; k < last; k += together * Depth) {
@@ -192,84 +251,46 @@ struct tgi_small {
                 /* Without this barrier a lane would read what other lanes have yet to copy. */
                 __syncwarp();
                 /* Rows of which no stages are together have no loop, which would take registers. */
-                add_step(ring[stage], sums);
+                multiply(sum, ring[stage]);
 #pragma unroll 1
                 for (int i = 1; i < together && k + i * Depth < last; i++)
-                    add_step(ring[stage + i], sums);
+                    multiply(sum, ring[stage + i]);
                 /* Without this barrier a lane would refill the stage while others still read it. */
                 __syncwarp();
             }
-            if (k + filled < last) {
-                const int64_t k_left = last - k - ahead - filled;
-                if (has_vectors) {
-#pragma unroll
-                    for (int i = 0; i < together; i++)
-                        load_step(args, a, b, i, rows, cols, k_left, width, width, ring + stage);
-                } else {
-                    load_step(args, a, b, 0, rows, cols, k_left, args.a_vector_elems,
-                              args.b_vector_elems, ring + stage);
-#pragma unroll 1
-                    for (int i = 1; i < together; i++)
-                        load_step(args, a, b, i, rows, cols, k_left, args.a_vector_elems,
-                                  args.b_vector_elems, ring + stage);
-                }
-                a += together * Depth * p.a.col;
-                b += together * Depth * p.b.row;
-            }
+            if (k + filled < last)
+                load(copies, stage, last - k - ahead - filled);
             tgi_copy_async_commit();
             stage = stage + together == Stages ? 0 : stage + together;
         }
     }
 
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &given, void *shared)
+    template <class Schedule, typename Unit>
+    __device__ __forceinline__ void finish(const tgi_gemm_args &given, const Schedule &schedule,
+                                           Unit unit, sums &sum) const
     {
-        static_assert(groups * k_lanes == 32 && step_elems % (k_lanes * width) == 0 &&
-                          (!is_team || (step_elems == 8 && warps == 4)) && Lane_rows % k_lanes == 0,
-                      "lanes cover the tile and share out k");
-        static_assert(Rows * Cols * sizeof(T) <= Stages * sizeof(shared_step),
-                      "the sums reuse the stages");
-        const int warp = threadIdx.x / 32;
-        shared_step *ring = static_cast<shared_step *>(shared) + warp * Stages;
-        T *tile_sums = static_cast<T *>(shared);
-        const tgi_grid_schedule<Rows, Cols, TGI_TURN_SPLITS> schedule(given);
-        const unsigned end = schedule.end();
-        for (unsigned unit = schedule.begin(); unit < end; unit = schedule.next(unit)) {
-            const tgi_gemm_args &args = schedule.problem(given, unit);
-            const tgi_block_tile tile = schedule.tile(unit);
-            T sums[lane_sums] = {};
-            add_steps(args, tile, ring, sums);
-            /* Without this barrier the sums would overwrite stages that slower warps still read. */
-            __syncthreads();
-            gather(sums, tile_sums + warp * Rows * Cols);
-            /* Without this barrier elements would be stored before the other warps have put
-             * theirs. */
-            __syncthreads();
-            tgi_small_store<T, Rows, Cols, warps, Threads>(args, tile, tile_sums);
-            /* Without this barrier the next unit's stages would overwrite sums not yet stored. */
-            __syncthreads();
-        }
+        const tgi_gemm_args &args = schedule.problem(given, unit);
+        /* Without this barrier the sums would overwrite stages that slower warps still read. */
+        __syncthreads();
+        gather(sum, tile_sums + threadIdx.x / 32 * Rows * Cols);
+        /* Without this barrier elements would be stored before the other warps have put theirs. */
+        __syncthreads();
+        tgi_small_store<T, Rows, Cols, warps, Threads>(args, tile, tile_sums);
+        /* Without this barrier the next unit's stages would overwrite sums not yet stored. */
+        __syncthreads();
     }
 };
 
-/* One kernel serves the four storage orders, because the whole grid runs the same body. Separate
- * bodies are short and straight, which matters where fetching instructions takes as long as the
- * work. */
-template <typename T, int Rows, int Cols, int Depth, int Lane_rows, int Lane_cols, int Stages,
-          int Threads>
+/* Separate bodies for the storage orders are short and straight, which matters where fetching
+ * instructions takes as long as the work. */
+template <typename T, int Rows, int Cols, int... Shape>
 static __device__ __forceinline__ void tgi_small_multiply(const tgi_gemm_args &args, void *shared)
 {
-#define TGI_BODY(a_along_k, b_along_k)                                                             \
-    tgi_small<T, Rows, Cols, Depth, Lane_rows, Lane_cols, Stages, Threads, a_along_k,              \
-              b_along_k>::multiply(args, shared)
-    if (args.a_along_k && !args.b_along_k)
-        TGI_BODY(1, 0);
-    else if (args.a_along_k)
-        TGI_BODY(1, 1);
-    else if (args.b_along_k)
-        TGI_BODY(0, 1);
-    else
-        TGI_BODY(0, 0);
-#undef TGI_BODY
+    tgi_with_order(args, [&](auto order) {
+        const tgi_grid_schedule<Rows, Cols, TGI_TURN_SPLITS> schedule(args);
+        tgi_form_tiles<tgi_small<T, Rows, Cols, Shape..., order.a_along_k, order.b_along_k>>(
+            schedule, args, shared);
+    });
 }
 
 #endif

@@ -4,6 +4,11 @@
  * has some rows of one column of D. Threads share out k. They are neighbours if B lies along k, so
  * that a warp reads a line; else they differ in the block's second dimension, so that a warp reads
  * a row.
+ *
+ *     setup()      finds the thread's rows, its column and its first k
+ *     load()       loads a thread's elements of some values of k, all at once
+ *     multiply()   adds their products to the thread's sums
+ *     finish()     adds the sums of the threads that share out k, and stores the elements
  */
 #ifndef TGI_SMALL_DIRECT_CUH
 #define TGI_SMALL_DIRECT_CUH
@@ -19,33 +24,17 @@ template <tg_type Type> struct tgi_direct {
     /* Sums of FP64 take twice the registers. */
     static constexpr int blocks = TGI_SMALL_DIRECT_BLOCKS * 4 / static_cast<int>(sizeof(sum_type));
 
-    /* A thread's elements of A and B: every `lanes`-th k from its own on. */
-    struct share {
+    /* A thread's elements of A and B in a batch entry, from its next k on, of which it has every
+     * `lanes`-th. */
+    struct source {
         const elem *a, *b;
         int64_t a_row, a_stride, b_stride;
         int row_count; /* rows of the thread that lie in D */
+    };
 
-        /* Adds the products of the next Loads values of k, of which those with `left` > 0 exist.
-         * All their loads are under way at once. */
-        template <int Loads>
-        __device__ __forceinline__ void add(int left, int lanes, sum_type (&sum)[rows])
-        {
-            elem a_value[Loads][rows], b_value[Loads];
-#pragma unroll
-            for (int load = 0; load < Loads; load++, left -= lanes) {
-                b_value[load] = left > 0 ? *b : elem(0);
-#pragma unroll
-                for (int i = 0; i < rows; i++)
-                    a_value[load][i] = left > 0 && i < row_count ? a[i * a_row] : elem(0);
-                a += a_stride;
-                b += b_stride;
-            }
-#pragma unroll
-            for (int load = 0; load < Loads; load++)
-#pragma unroll
-                for (int i = 0; i < rows; i++)
-                    sum[i] += decode(a_value[load][i]) * decode(b_value[load]);
-        }
+    /* Elements of Loads values of k. */
+    template <int Loads> struct step {
+        elem a[Loads][rows], b[Loads];
     };
 
     static __device__ __forceinline__ sum_type decode(elem value)
@@ -69,53 +58,114 @@ template <tg_type Type> struct tgi_direct {
                 sum[i] += __shfl_xor_sync(~0u, sum[i], distance);
     }
 
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args, sum_type *shared)
+    sum_type *shared;
+    int is_along;         /* 1: threads that share out k are neighbours */
+    int lanes, lane;      /* how many share out k, and this one */
+    int cols, thread_col; /* columns of D of the block, and this thread's */
+    int64_t row, col;     /* the thread's first row, and its column of D */
+    int row_count;
+
+    __device__ __forceinline__ void setup(const tgi_gemm_args &args, sum_type *memory)
     {
         const tgi_problem &p = args.problem;
-        const int is_along = args.b_along_k, threads = TGI_SMALL_DIRECT_THREADS;
-        const int lanes = is_along ? blockDim.x : blockDim.y, cols = threads / lanes;
-        const int lane = is_along ? threadIdx.x : threadIdx.y;
-        const int thread_col = is_along ? threadIdx.y : threadIdx.x;
+        shared = memory;
+        is_along = args.b_along_k;
+        lanes = is_along ? blockDim.x : blockDim.y;
+        cols = TGI_SMALL_DIRECT_THREADS / lanes;
+        lane = is_along ? threadIdx.x : threadIdx.y;
+        thread_col = is_along ? threadIdx.y : threadIdx.x;
         const unsigned n = static_cast<unsigned>(p.n), unit = blockIdx.x * cols + thread_col;
-        const int64_t row = static_cast<int64_t>(unit / n) * rows, col = unit % n;
-        const int row_count = static_cast<int>(min(p.m - row, static_cast<int64_t>(rows)));
-        const int left = row_count > 0 ? static_cast<int>(p.k) - lane : 0;
+        row = static_cast<int64_t>(unit / n) * rows;
+        col = unit % n;
+        row_count = static_cast<int>(min(p.m - row, static_cast<int64_t>(rows)));
+    }
+
+    /* Loads the elements of the next values of k, of which those with `left` > 0 exist. */
+    template <int Loads>
+    __device__ __forceinline__ void load(source &from, int left, step<Loads> &next) const
+    {
+#pragma unroll
+        for (int i = 0; i < Loads; i++, left -= lanes) {
+            next.b[i] = left > 0 ? *from.b : elem(0);
+#pragma unroll
+            for (int j = 0; j < rows; j++)
+                next.a[i][j] = left > 0 && j < from.row_count ? from.a[j * from.a_row] : elem(0);
+            from.a += from.a_stride;
+            from.b += from.b_stride;
+        }
+    }
+
+    template <int Loads>
+    static __device__ __forceinline__ void multiply(sum_type (&sum)[rows], const step<Loads> &next)
+    {
+#pragma unroll
+        for (int i = 0; i < Loads; i++)
+#pragma unroll
+            for (int j = 0; j < rows; j++)
+                sum[j] += decode(next.a[i][j]) * decode(next.b[i]);
+    }
+
+    template <int Loads>
+    __device__ __forceinline__ void add(source &from, int left, sum_type (&sum)[rows]) const
+    {
+        step<Loads> next;
+        load(from, left, next);
+        multiply(sum, next);
+    }
+
+    __device__ __forceinline__ void finish(const tgi_gemm_args &args, int64_t batch,
+                                           sum_type (&sum)[rows]) const
+    {
+        const int threads = TGI_SMALL_DIRECT_THREADS;
         const int added = is_along ? 32 : 1; /* lanes whose sums shuffles have added */
-        const elem *a = static_cast<const elem *>(args.a) + row * p.a.row + lane * p.a.col;
-        const elem *b = static_cast<const elem *>(args.b) + col * p.b.col + lane * p.b.row;
+        if (is_along)
+            add_neighbours(lanes, sum);
+#pragma unroll
+        for (int i = 0; i < rows; i++)
+            shared[i * threads + lane * cols + thread_col] = sum[i];
+        /* Without this barrier a thread would read sums that others have yet to put. */
+        __syncthreads();
+#pragma unroll 1
+        for (int i = lane; i < row_count; i += lanes) {
+            const tgi_column_places place = {0, 1, 1};
+            sum_type value[1] = {};
+#pragma unroll 4
+            for (int from = 0; from < lanes; from += added)
+                value[0] += shared[i * threads + from * cols + thread_col];
+            if (args.is_sum_alone)
+                tgi_write_elements(args, tgi_offset(args.problem.d, batch, row + i, col), place,
+                                   value);
+            else
+                tgi_finish_elements(args, batch, row + i, col, place, value);
+        }
+        /* Without this barrier the next entry's sums would overwrite some yet to be read. */
+        __syncthreads();
+    }
+
+    /* Forms the thread's elements of one batch entry after another. */
+    static __device__ __forceinline__ void form(const tgi_gemm_args &args, sum_type *memory)
+    {
+        const tgi_problem &p = args.problem;
+        tgi_direct body;
+        body.setup(args, memory);
+        const int left = body.row_count > 0 ? static_cast<int>(p.k) - body.lane : 0;
+        const elem *a =
+            static_cast<const elem *>(args.a) + body.row * p.a.row + body.lane * p.a.col;
+        const elem *b =
+            static_cast<const elem *>(args.b) + body.col * p.b.col + body.lane * p.b.row;
         tgi_wait_for_stream();
 #pragma unroll 1
         for (int64_t batch = blockIdx.y; batch < p.batch_count; batch += gridDim.y) {
-            share own = {a + batch * p.a.batch, b + batch * p.b.batch, p.a.row,
-                         lanes * p.a.col,       lanes * p.b.row,       row_count};
+            source own = {a + batch * p.a.batch, b + batch * p.b.batch, p.a.row,
+                          body.lanes * p.a.col,  body.lanes * p.b.row,  body.row_count};
             sum_type sum[rows] = {};
             int next = left;
 #pragma unroll 1
-            for (; next > lanes; next -= at_once * lanes)
-                own.template add<at_once>(next, lanes, sum);
+            for (; next > body.lanes; next -= at_once * body.lanes)
+                body.template add<at_once>(own, next, sum);
             if (next > 0)
-                own.template add<1>(next, lanes, sum);
-            if (is_along)
-                add_neighbours(lanes, sum);
-#pragma unroll
-            for (int i = 0; i < rows; i++)
-                shared[i * threads + lane * cols + thread_col] = sum[i];
-            /* Without this barrier a thread would read sums that others have yet to put. */
-            __syncthreads();
-#pragma unroll 1
-            for (int i = lane; i < row_count; i += lanes) {
-                const tgi_column_places place = {0, 1, 1};
-                sum_type value[1] = {};
-#pragma unroll 4
-                for (int from = 0; from < lanes; from += added)
-                    value[0] += shared[i * threads + from * cols + thread_col];
-                if (args.is_sum_alone)
-                    tgi_write_elements(args, tgi_offset(p.d, batch, row + i, col), place, value);
-                else
-                    tgi_finish_elements(args, batch, row + i, col, place, value);
-            }
-            /* Without this barrier the next entry's sums would overwrite some yet to be read. */
-            __syncthreads();
+                body.template add<1>(own, next, sum);
+            body.finish(args, batch, sum);
         }
     }
 };
@@ -131,7 +181,7 @@ template <tg_type Type> struct tgi_direct {
     {                                                                                              \
         typedef tgi_direct<TGI_TYPE_OF(type)> body;                                                \
         extern __shared__ __align__(128) char shared[];                                            \
-        body::multiply(args, reinterpret_cast<body::sum_type *>(shared));                          \
+        body::form(args, reinterpret_cast<body::sum_type *>(shared));                              \
     }
 #endif
 

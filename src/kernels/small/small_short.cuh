@@ -2,6 +2,11 @@
  * Family small for products of a very short k, or of few elements of D, without an epilogue. A
  * thread forms one element of D, or threads that share out k form it together. The code is kept
  * small: a kernel of a microsecond takes most of its time to fetch instructions and arguments.
+ *
+ *     setup()      finds the thread's element of D and its first k
+ *     load()       loads the thread's elements of some values of k, all at once
+ *     multiply()   adds their products to the thread's sum
+ *     finish()     adds the sums of the threads that share out k, and stores the element
  */
 #ifndef TGI_SMALL_SHORT_CUH
 #define TGI_SMALL_SHORT_CUH
@@ -16,28 +21,65 @@ template <tg_type Type, int Along> struct tgi_short {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
 
-    /* Adds the products of the next Loads values of k, `lanes` apart, of which those with `left` >
-     * 0 exist. All their loads are under way at once. */
-    template <int Loads>
-    static __device__ __forceinline__ void add(const elem *&a, const elem *&b, int64_t a_stride,
-                                               int64_t b_stride, int left, int lanes, sum_type &sum)
+    /* Elements of Loads values of k. */
+    template <int Loads> struct step {
+        elem a[Loads], b[Loads];
+    };
+
+    int lanes, lane; /* how many threads share out k, and this one */
+    int row, col;    /* the thread's element of D */
+    int is_inside;
+    const elem *a, *b; /* at the thread's next k */
+    int64_t a_stride, b_stride;
+
+    __device__ __forceinline__ void setup(const tgi_short_args &args)
     {
-        elem a_value[Loads], b_value[Loads];
+        lane = Along ? threadIdx.x : threadIdx.z;
+        lanes = Along ? blockDim.x : blockDim.z;
+        const int cols = Along ? blockDim.y : blockDim.x, rows = Along ? blockDim.z : blockDim.y;
+        const int own_col = Along ? threadIdx.y : threadIdx.x;
+        const int own_row = Along ? threadIdx.z : threadIdx.y;
+        col = blockIdx.x * cols + own_col;
+        row = blockIdx.y * rows + own_row;
+        is_inside = row < args.m && col < args.n;
+        a = static_cast<const elem *>(args.a) + blockIdx.z * args.a_batch + row * args.a_row +
+            lane * args.a_k;
+        b = static_cast<const elem *>(args.b) + blockIdx.z * args.b_batch + col * args.b_col +
+            lane * args.b_k;
+        a_stride = lanes * args.a_k;
+        b_stride = lanes * args.b_k;
+    }
+
+    /* Loads the elements of the next values of k, `lanes` apart, of which those with `left` > 0
+     * exist. */
+    template <int Loads> __device__ __forceinline__ void load(int left, step<Loads> &next)
+    {
 #pragma unroll
         for (int i = 0; i < Loads; i++) {
-            a_value[i] = left > i * lanes ? *a : elem(0);
-            b_value[i] = left > i * lanes ? *b : elem(0);
+            next.a[i] = left > i * lanes ? *a : elem(0);
+            next.b[i] = left > i * lanes ? *b : elem(0);
             a += a_stride;
             b += b_stride;
         }
+    }
+
+    template <int Loads>
+    static __device__ __forceinline__ void multiply(sum_type &sum, const step<Loads> &next)
+    {
 #pragma unroll
         for (int i = 0; i < Loads; i++)
-            sum += tgi_direct<Type>::decode(a_value[i]) * tgi_direct<Type>::decode(b_value[i]);
+            sum += tgi_direct<Type>::decode(next.a[i]) * tgi_direct<Type>::decode(next.b[i]);
+    }
+
+    template <int Loads> __device__ __forceinline__ void add(int left, sum_type &sum)
+    {
+        step<Loads> next;
+        load(left, next);
+        multiply(sum, next);
     }
 
     /* Returns the sum over the threads that share out k, to the first of them. */
-    static __device__ __forceinline__ sum_type add_lanes(int lane, int lanes, int group,
-                                                         sum_type *shared, sum_type sum)
+    __device__ __forceinline__ sum_type add_lanes(sum_type *shared, sum_type sum) const
     {
         constexpr int added = Along ? 32 : 1; /* lanes whose sums shuffles have added */
         if (Along) {
@@ -48,6 +90,8 @@ template <tg_type Type, int Along> struct tgi_short {
         if (lanes <= added)
             return sum;
         const int groups = TGI_SMALL_DIRECT_THREADS / lanes;
+        const int group =
+            Along ? threadIdx.z * blockDim.y + threadIdx.y : threadIdx.y * blockDim.x + threadIdx.x;
         shared[lane * groups + group] = sum;
         /* Without this barrier the first lane would read sums that others have yet to put. */
         __syncthreads();
@@ -59,30 +103,11 @@ template <tg_type Type, int Along> struct tgi_short {
         return sum;
     }
 
-    static __device__ __forceinline__ void multiply(const tgi_short_args &args, sum_type *shared)
+    __device__ __forceinline__ void finish(const tgi_short_args &args, sum_type *shared,
+                                           sum_type sum) const
     {
-        const int lane = Along ? threadIdx.x : threadIdx.z;
-        const int lanes = Along ? blockDim.x : blockDim.z;
-        const int cols = Along ? blockDim.y : blockDim.x, rows = Along ? blockDim.z : blockDim.y;
-        const int own_col = Along ? threadIdx.y : threadIdx.x;
-        const int own_row = Along ? threadIdx.z : threadIdx.y;
-        const int col = blockIdx.x * cols + own_col, row = blockIdx.y * rows + own_row;
-        const int is_inside = row < args.m && col < args.n;
-        const elem *a = static_cast<const elem *>(args.a) + blockIdx.z * args.a_batch +
-                        row * args.a_row + lane * args.a_k;
-        const elem *b = static_cast<const elem *>(args.b) + blockIdx.z * args.b_batch +
-                        col * args.b_col + lane * args.b_k;
-        const int64_t a_stride = lanes * args.a_k, b_stride = lanes * args.b_k;
-        int left = is_inside ? args.k - lane : 0;
-        sum_type sum = 0;
-        tgi_wait_for_stream();
-#pragma unroll 1
-        for (; left > lanes; left -= TGI_SMALL_DIRECT_LOADS * lanes)
-            add<TGI_SMALL_DIRECT_LOADS>(a, b, a_stride, b_stride, left, lanes, sum);
-        if (left > 0)
-            add<1>(a, b, a_stride, b_stride, left, lanes, sum);
         if (lanes > 1)
-            sum = add_lanes(lane, lanes, own_row * cols + own_col, shared, sum);
+            sum = add_lanes(shared, sum);
         if (lane > 0 || !is_inside)
             return;
         const int64_t place = blockIdx.z * args.d_batch + row * args.d_row + col * args.d_col;
@@ -90,6 +115,22 @@ template <tg_type Type, int Along> struct tgi_short {
             static_cast<double *>(args.d)[place] = sum;
         else
             tgi_write_element(args.d, place, args.d_type, sum);
+    }
+
+    /* Forms the thread's element. */
+    static __device__ __forceinline__ void form(const tgi_short_args &args, sum_type *shared)
+    {
+        tgi_short body;
+        body.setup(args);
+        int left = body.is_inside ? args.k - body.lane : 0;
+        sum_type sum = 0;
+        tgi_wait_for_stream();
+#pragma unroll 1
+        for (; left > body.lanes; left -= TGI_SMALL_DIRECT_LOADS * body.lanes)
+            body.template add<TGI_SMALL_DIRECT_LOADS>(left, sum);
+        if (left > 0)
+            body.template add<1>(left, sum);
+        body.finish(args, shared, sum);
     }
 };
 
@@ -106,7 +147,7 @@ template <tg_type Type, int Along> struct tgi_short {
     {                                                                                              \
         typedef tgi_short<TGI_TYPE_OF(type), along> body;                                          \
         __shared__ body::sum_type shared[TGI_SMALL_DIRECT_THREADS];                                \
-        body::multiply(args, shared);                                                              \
+        body::form(args, shared);                                                                  \
     }
 
 #endif

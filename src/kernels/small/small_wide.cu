@@ -16,11 +16,12 @@
             body;                                                                                  \
         constexpr int bytes = TGI_SMALL_WIDE_SHARED_BYTES(rows, cols, depth, sizeof(body::elem));  \
         static_assert(2 * ((rows) + (cols)) * body::pitch * sizeof(body::elem) <= bytes &&         \
-                          (rows)*body::sum_pitch * sizeof(body::sum) <= bytes,                     \
+                          (rows)*body::sum_pitch * sizeof(body::sum_type) <= bytes,                \
                       "lines and sums have room");                                                 \
         extern __shared__ __align__(128) char shared[];                                            \
         tgi_wait_for_stream();                                                                     \
-        body::multiply_all(args, shared);                                                          \
+        const tgi_grid_schedule<rows, cols, TGI_TURN_SPLITS> schedule(args);                       \
+        tgi_form_tiles<body>(schedule, args, shared);                                              \
     }
 
 #define TGI_IMAGE_small_wide TGI_CHOSEN

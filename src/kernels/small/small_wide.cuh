@@ -5,16 +5,22 @@
  * be aligned or repacked. A thread requests its elements of a stage before the products of the
  * previous one. D goes through shared memory, so that a warp stores neighbouring columns. Blocks
  * that share a multiprocessor hide each other's waits.
+ *
+ *     setup()      takes the shared memory: two stages, then the tile's sums
+ *     load()       requests a thread's elements of a step
+ *     multiply()   adds the products of a stage to the thread's sums
+ *     finish()     puts the sums to shared memory and stores the tile
  */
 #ifndef TGI_SMALL_WIDE_CUH
 #define TGI_SMALL_WIDE_CUH
 
+#include "kernels/body.cuh"
 #include "kernels/copy/tile_copy.cuh"
-#include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/schedule/units_in_turn.cuh"
 #include "kernels/small/small_shape.h"
+#include "kernels/small/small_wide_store.cuh"
 
 /* Lines of A or B in global memory, of which the first line_count exist. */
 template <typename T> struct tgi_small_lines {
@@ -28,15 +34,18 @@ template <typename T> struct tgi_small_lines {
 template <tg_type Type, int Rows, int Cols, int Depth, int Row_sums, int Col_sums, int Threads>
 struct tgi_small_wide {
     typedef typename tgi_element_of<Type>::type elem;
-    typedef typename tgi_element_of<Type>::sum sum;
+    typedef typename tgi_element_of<Type>::sum sum_type;
+    typedef tgi_small_wide_store<Type, Rows, Cols, Threads> tile_store;
     /* A line is padded, so that neighbouring lines lie in different banks. */
     static constexpr int pitch =
         Depth + TGI_SMALL_WIDE_PAD_BYTES(sizeof(elem)) / static_cast<int>(sizeof(elem));
-    static constexpr int sum_pitch = Cols + 8;
-    static constexpr int is_fma = Type == TG_TYPE_FP32, is_narrow_type = sizeof(elem) == 2;
+    static constexpr int sum_pitch = tile_store::sum_pitch;
+    static constexpr int is_fma = Type == TG_TYPE_FP32;
     static constexpr int warp_cols = is_fma ? 1 : Cols / 32;
     static constexpr int sum_rows = is_fma ? Row_sums : 4, sum_cols = is_fma ? Col_sums : 4;
     static constexpr int rows_apart = Rows / Row_sums, cols_apart = Cols / Col_sums;
+    static constexpr int has_one_tile = 0;
+    typedef sum_type sums[sum_rows][sum_cols];
     static_assert(is_fma ? Threads == rows_apart * cols_apart
                          : Threads / 32 == Rows / 16 * warp_cols,
                   "a warp forms 16 x 32 on matrix instructions");
@@ -160,231 +169,100 @@ struct tgi_small_wide {
         }
     }
 
-    /* Writes the thread's sums to shared memory, from which store() reads them. */
-    static __device__ __forceinline__ void keep_sums(sum *shared,
-                                                     const sum (&sums)[sum_rows][sum_cols])
+    /* A thread's share of the steps of a tile, from the next one on. */
+    struct source {
+        share<Rows> a;
+        share<Cols> b;
+        int64_t left; /* k of the next step, and behind it */
+
+        __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_block_tile &tile,
+                                          int64_t first)
+            : a({tgi_find_a<elem>(args, tile, first), args.problem.a.row, args.problem.a.col,
+                 tgi_clamp_count(args.problem.m - tile.row, Rows), args.a_along_k}),
+              b({tgi_find_b<elem>(args, tile, first), args.problem.b.col, args.problem.b.row,
+                 tgi_clamp_count(args.problem.n - tile.col, Cols), args.b_along_k}),
+              left(tgi_count_k(args, first))
+        {
+        }
+    };
+
+    elem *stages;
+    tgi_block_tile tile;
+
+    __device__ __forceinline__ void setup(const tgi_gemm_args &, char *shared)
     {
-        const int lane = tgi_thread() % 32, warp = tgi_thread() / 32;
-        sum *own = is_fma
-                       ? shared + tgi_thread() / cols_apart * sum_pitch + tgi_thread() % cols_apart
-                       : shared + (warp / warp_cols * 16 + lane / 4) * sum_pitch +
-                             warp % warp_cols * 32 + lane % 4 * 2;
+        stages = reinterpret_cast<elem *>(shared);
+    }
+
+    /* Requests the elements of the step that has `left` of k, and those behind it. */
+    static __device__ __forceinline__ void load(source &copies, int64_t left)
+    {
+        copies.a.load(left);
+        copies.b.load(left);
+    }
+
+    /* Adds the products of `count` of k of a stage. */
+    static __device__ __forceinline__ void multiply(sums &sum, const elem *stage, int count)
+    {
+        if constexpr (is_fma)
+            multiply_thread(stage, stage + Rows * pitch, count, sum);
+        else
+            multiply_warp(stage, stage + Rows * pitch, count, sum);
+    }
+
+    template <class Schedule, typename Unit>
+    __device__ __forceinline__ void sum(const tgi_gemm_args &given, const Schedule &schedule,
+                                        Unit unit, sums &sum)
+    {
+        constexpr int stage_elems = (Rows + Cols) * pitch;
+        const tgi_gemm_args &args = schedule.problem(given, unit);
+        tile = schedule.tile(unit);
 #pragma unroll
         for (int i = 0; i < sum_rows; i++)
 #pragma unroll
             for (int j = 0; j < sum_cols; j++)
-                own[is_fma ? rows_apart * i * sum_pitch + cols_apart * j
-                           : j / 2 * 8 * sum_pitch + 8 * i + j % 2] = sums[i][j];
-    }
-
-    /* Adds the tile's split to the warp's sums. */
-    static __device__ __forceinline__ void add_stages(const tgi_gemm_args &args,
-                                                      const tgi_block_tile &tile, elem *shared,
-                                                      sum (&sums)[sum_rows][sum_cols])
-    {
-        const tgi_problem &p = args.problem;
-        const int64_t first = tgi_find_first_k(args, tile.split);
-        tgi_small_lines<elem> a = {tgi_find_a<elem>(args, tile, first), p.a.row, p.a.col,
-                                   tgi_clamp_count(p.m - tile.row, Rows), args.a_along_k};
-        tgi_small_lines<elem> b = {tgi_find_b<elem>(args, tile, first), p.b.col, p.b.row,
-                                   tgi_clamp_count(p.n - tile.col, Cols), args.b_along_k};
-        constexpr int stage_elems = (Rows + Cols) * pitch;
-        share<Rows> a_share(a);
-        share<Cols> b_share(b);
-        int64_t left = tgi_count_k(args, first);
-        elem *stage = shared;
-        a_share.load(left);
-        b_share.load(left);
+                sum[i][j] = sum_type(0);
+        source copies(args, tile, tgi_find_first_k(args, tile.split));
+        elem *stage = stages;
+        load(copies, copies.left);
 #pragma unroll 1
-        for (; left > 0; left -= Depth) {
-            a_share.keep(stage);
-            b_share.keep(stage + Rows * pitch);
+        for (; copies.left > 0; copies.left -= Depth) {
+            copies.a.keep(stage);
+            copies.b.keep(stage + Rows * pitch);
             /* Without this barrier lines would be multiplied that others have not put yet. Those of
              * the stage before the last one are no longer read. */
             __syncthreads();
-            if (left > Depth) {
-                a_share.load(left - Depth);
-                b_share.load(left - Depth);
-            }
-            if constexpr (is_fma)
-                multiply_thread(stage, stage + Rows * pitch, tgi_clamp_count(left, Depth), sums);
-            else
-                multiply_warp(stage, stage + Rows * pitch, tgi_clamp_count(left, Depth), sums);
-            stage = stage == shared ? shared + stage_elems : shared;
+            if (copies.left > Depth)
+                load(copies, copies.left - Depth);
+            multiply(sum, stage, tgi_clamp_count(copies.left, Depth));
+            stage = stage == stages ? stages + stage_elems : stages;
         }
         /* Without this barrier sums would overwrite lines that others have yet to multiply. */
         __syncthreads();
     }
 
-    static __device__ __forceinline__ void write_sum(sum *to, sum value)
+    template <class Schedule, typename Unit>
+    __device__ __forceinline__ void finish(const tgi_gemm_args &given, const Schedule &schedule,
+                                           Unit unit, const sums &sum) const
     {
-        *to = value;
-    }
-
-    static __device__ __forceinline__ void write_sum(uint16_t *to, float value)
-    {
-        *to = Type == TG_TYPE_BF16 ? tgi_encode_bf16(value) : tgi_encode_fp16(value);
-    }
-
-    /* Writes the thread's sums of a column, `move` elements apart. */
-    template <typename T>
-    static __device__ __forceinline__ void write(T *to, int64_t move, const sum *sums, int count)
-    {
-        constexpr int stride = Threads / Cols;
-#pragma unroll 1
-        for (int row = 0; row < count; row += 4 * stride) {
+        const int lane = tgi_thread() % 32, warp = tgi_thread() / 32;
+        sum_type *const shared = reinterpret_cast<sum_type *>(stages);
+        sum_type *own =
+            is_fma ? shared + tgi_thread() / cols_apart * sum_pitch + tgi_thread() % cols_apart
+                   : shared + (warp / warp_cols * 16 + lane / 4) * sum_pitch +
+                         warp % warp_cols * 32 + lane % 4 * 2;
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                if (row + i * stride < count)
-                    write_sum(to, sums[i * stride * sum_pitch]);
-                to += move;
-            }
-            sums += 4 * stride * sum_pitch;
-        }
-    }
-
-    /* Stores the tile by pairs of columns, with half as many reads and writes. */
-    static __device__ __forceinline__ void
-    write_pairs(const tgi_gemm_args &args, const tgi_block_tile &tile, const float *sums)
-    {
-        constexpr int across = Cols / 2, stride = Threads / across;
-        const tgi_problem &p = args.problem;
-        const int col = tgi_thread() % across * 2, first = tgi_thread() / across;
-        const int rows = tgi_clamp_count(p.m - tile.row, Rows);
-        if (col >= p.n - tile.col)
-            return;
-        uint16_t *to = static_cast<uint16_t *>(args.d) +
-                       tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
-        sums += first * sum_pitch + col;
+        for (int i = 0; i < sum_rows; i++)
 #pragma unroll
-        for (int row = 0; row < Rows; row += stride) {
-            if (row + first < rows) {
-                const float2 pair = *reinterpret_cast<const float2 *>(sums + row * sum_pitch);
-                *reinterpret_cast<uint32_t *>(to) = tgi_encode_pair(Type, pair.x, pair.y);
-            }
-            to += stride * p.d.row;
-        }
-    }
-
-    /* Stores the tile through the epilogue to a D of the operands' type, Width columns of a row at
-     * once. */
-    template <int Width>
-    static __device__ __forceinline__ void finish(const tgi_gemm_args &args,
-                                                  const tgi_block_tile &tile, const sum *sums)
-    {
-        constexpr int across = Cols / Width, stride = Threads / across, at_once = 4;
-        const tgi_problem &p = args.problem;
-        const int col = tgi_thread() % across * Width;
-        const int rows = tgi_clamp_count(p.m - tile.row, Rows);
-        if (col >= p.n - tile.col)
-            return;
-        typedef tgi_row_epilogue<Type, Width, at_once, stride> row_epilogue;
-        const row_epilogue epilogue(args, tile.batch, tile.row, tile.col + col);
-#pragma unroll 1
-        for (int row = tgi_thread() / across; row < rows; row += at_once * stride) {
-            typename row_epilogue::piece c[at_once] = {};
-            sum value[at_once][Width];
-            epilogue.read_c(args, row, 0, rows - row, c);
-#pragma unroll
-            for (int i = 0; i < at_once; i++) {
-                const tgi_row_piece<sum, Width> piece =
-                    *reinterpret_cast<const tgi_row_piece<sum, Width> *>(
-                        sums + (row + i * stride) * sum_pitch + col);
-#pragma unroll
-                for (int j = 0; j < Width; j++)
-                    value[i][j] = piece.element[j];
-            }
-            epilogue.finish(args, row, 0, rows - row, c, value);
-        }
-    }
-
-    /* Stores the tile through the epilogue element by element, to a D of any type. */
-    static __device__ __forceinline__ void
-    finish_elements(const tgi_gemm_args &args, const tgi_block_tile &tile, const sum *sums)
-    {
-        constexpr int stride = Threads / Cols, at_once = 4;
-        const int col = tgi_thread() % Cols;
-        const int rows = tgi_clamp_count(args.problem.m - tile.row, Rows);
-        if (col >= args.problem.n - tile.col)
-            return;
-#pragma unroll 1
-        for (int row = tgi_thread() / Cols; row < rows; row += at_once * stride) {
-            const tgi_column_places places = {row, stride, rows};
-            sum value[at_once];
-#pragma unroll
-            for (int i = 0; i < at_once; i++)
-                value[i] = sums[(row + i * stride) * sum_pitch + col];
-            tgi_finish_elements(args, tile.batch, tile.row, tile.col + col, places, value);
-        }
-    }
-
-    /* Stores the tile as sums alone, to D or to the workspace. */
-    static __device__ __forceinline__ void store_sums(const tgi_gemm_args &args,
-                                                      const tgi_block_tile &tile, const sum *shared)
-    {
-        constexpr int stride = Threads / Cols;
-        const tgi_problem &p = args.problem;
-        const int col = tgi_thread() % Cols, first = tgi_thread() / Cols;
-        const int rows = tgi_clamp_count(p.m - tile.row, Rows) - first;
-        const sum *sums = shared + first * sum_pitch + col;
-        const int is_whole = args.split_count == 1;
-        if (col >= p.n - tile.col)
-            return;
-        const int64_t offset = tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
-        const int64_t place =
-            ((tile.batch * args.split_count + tile.split) * p.m + tile.row + first) * p.n +
-            tile.col + col;
-        if (!is_whole || args.is_plain)
-            write(is_whole ? static_cast<sum *>(args.d) + offset
-                           : static_cast<sum *>(args.workspace) + place,
-                  stride * (is_whole ? p.d.row : p.n), sums, rows);
-        else
-            write(static_cast<uint16_t *>(args.d) + offset, stride * p.d.row, sums, rows);
-    }
-
-    static __device__ __forceinline__ void store(const tgi_gemm_args &args,
-                                                 const tgi_block_tile &tile, const sum *shared)
-    {
-        const int is_own_type = !is_narrow_type || args.problem.d_type == Type;
-        const int is_plain = args.split_count > 1 || args.is_plain;
-        const int is_alone = is_plain || (args.is_sum_alone && is_own_type);
-        const int has_pieces = tgi_row_epilogue<Type, 2, 4, 8>::has_pieces(args);
-        if constexpr (is_narrow_type) {
-            if (!is_plain && is_alone && has_pieces) {
-                write_pairs(args, tile, shared);
-                return;
-            }
-            if (!is_own_type && !is_alone) {
-                finish_elements(args, tile, shared);
-                return;
-            }
-        }
-        if (is_alone)
-            store_sums(args, tile, shared);
-        else if (Rows == Cols && has_pieces)
-            finish<2>(args, tile, shared);
-        else
-            finish<1>(args, tile, shared);
-    }
-
-    static __device__ __forceinline__ void multiply_all(const tgi_gemm_args &given, char *shared)
-    {
-        const tgi_grid_schedule<Rows, Cols, TGI_TURN_SPLITS> schedule(given);
-        const unsigned end = schedule.end();
-#pragma unroll 1
-        for (unsigned unit = schedule.begin(); unit < end; unit = schedule.next(unit)) {
-            const tgi_gemm_args &args = schedule.problem(given, unit);
-            const tgi_block_tile tile = schedule.tile(unit);
-            sum sums[sum_rows][sum_cols] = {};
-            add_stages(args, tile, reinterpret_cast<elem *>(shared), sums);
-            keep_sums(reinterpret_cast<sum *>(shared), sums);
-            /* Without this barrier elements would be stored before the other warps have put
-             * their sums. */
-            __syncthreads();
-            store(args, tile, reinterpret_cast<const sum *>(shared));
-            /* Without this barrier the next unit's lines would overwrite sums not yet stored. */
-            __syncthreads();
-        }
+            for (int j = 0; j < sum_cols; j++)
+                own[is_fma ? rows_apart * i * sum_pitch + cols_apart * j
+                           : j / 2 * 8 * sum_pitch + 8 * i + j % 2] = sum[i][j];
+        /* Without this barrier elements would be stored before the other warps have put their
+         * sums. */
+        __syncthreads();
+        tile_store::store(schedule.problem(given, unit), tile, shared);
+        /* Without this barrier the next unit's lines would overwrite sums not yet stored. */
+        __syncthreads();
     }
 };
 

@@ -1,0 +1,171 @@
+/*
+ * Stores a wide tile of family small, whose sums lie in shared memory, so that a warp stores
+ * neighbouring columns.
+ */
+#ifndef TGI_SMALL_WIDE_STORE_CUH
+#define TGI_SMALL_WIDE_STORE_CUH
+
+#include "kernels/copy/tile_copy.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/schedule/tile.cuh"
+
+/* Rows x Cols is the block's tile. */
+template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_store {
+    typedef typename tgi_element_of<Type>::sum sum_type;
+    static constexpr int is_narrow_type = sizeof(typename tgi_element_of<Type>::type) == 2;
+    static constexpr int sum_pitch = Cols + 8; /* from row to row of the sums */
+
+    static __device__ __forceinline__ void write_sum(sum_type *to, sum_type value)
+    {
+        *to = value;
+    }
+
+    static __device__ __forceinline__ void write_sum(uint16_t *to, float value)
+    {
+        *to = Type == TG_TYPE_BF16 ? tgi_encode_bf16(value) : tgi_encode_fp16(value);
+    }
+
+    /* Writes the thread's sums of a column, `move` elements apart. */
+    template <typename T>
+    static __device__ __forceinline__ void write(T *to, int64_t move, const sum_type *from,
+                                                 int count)
+    {
+        constexpr int stride = Threads / Cols;
+#pragma unroll 1
+        for (int row = 0; row < count; row += 4 * stride) {
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                if (row + i * stride < count)
+                    write_sum(to, from[i * stride * sum_pitch]);
+                to += move;
+            }
+            from += 4 * stride * sum_pitch;
+        }
+    }
+
+    /* Stores the tile by pairs of columns, with half as many reads and writes. */
+    static __device__ __forceinline__ void
+    write_pairs(const tgi_gemm_args &args, const tgi_block_tile &tile, const float *from)
+    {
+        constexpr int across = Cols / 2, stride = Threads / across;
+        const tgi_problem &p = args.problem;
+        const int col = tgi_thread() % across * 2, first = tgi_thread() / across;
+        const int rows = tgi_clamp_count(p.m - tile.row, Rows);
+        if (col >= p.n - tile.col)
+            return;
+        uint16_t *to = static_cast<uint16_t *>(args.d) +
+                       tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
+        from += first * sum_pitch + col;
+#pragma unroll
+        for (int row = 0; row < Rows; row += stride) {
+            if (row + first < rows) {
+                const float2 pair = *reinterpret_cast<const float2 *>(from + row * sum_pitch);
+                *reinterpret_cast<uint32_t *>(to) = tgi_encode_pair(Type, pair.x, pair.y);
+            }
+            to += stride * p.d.row;
+        }
+    }
+
+    /* Stores the tile through the epilogue to a D of the operands' type, Width columns of a row at
+     * once. */
+    template <int Width>
+    static __device__ __forceinline__ void
+    finish_rows(const tgi_gemm_args &args, const tgi_block_tile &tile, const sum_type *from)
+    {
+        constexpr int across = Cols / Width, stride = Threads / across, at_once = 4;
+        const tgi_problem &p = args.problem;
+        const int col = tgi_thread() % across * Width;
+        const int rows = tgi_clamp_count(p.m - tile.row, Rows);
+        if (col >= p.n - tile.col)
+            return;
+        typedef tgi_row_epilogue<Type, Width, at_once, stride> row_epilogue;
+        const row_epilogue epilogue(args, tile.batch, tile.row, tile.col + col);
+#pragma unroll 1
+        for (int row = tgi_thread() / across; row < rows; row += at_once * stride) {
+            typename row_epilogue::piece c[at_once] = {};
+            sum_type value[at_once][Width];
+            epilogue.read_c(args, row, 0, rows - row, c);
+#pragma unroll
+            for (int i = 0; i < at_once; i++) {
+                const tgi_row_piece<sum_type, Width> piece =
+                    *reinterpret_cast<const tgi_row_piece<sum_type, Width> *>(
+                        from + (row + i * stride) * sum_pitch + col);
+#pragma unroll
+                for (int j = 0; j < Width; j++)
+                    value[i][j] = piece.element[j];
+            }
+            epilogue.finish(args, row, 0, rows - row, c, value);
+        }
+    }
+
+    /* Stores the tile through the epilogue element by element, to a D of any type. */
+    static __device__ __forceinline__ void
+    finish_elements(const tgi_gemm_args &args, const tgi_block_tile &tile, const sum_type *from)
+    {
+        constexpr int stride = Threads / Cols, at_once = 4;
+        const int col = tgi_thread() % Cols;
+        const int rows = tgi_clamp_count(args.problem.m - tile.row, Rows);
+        if (col >= args.problem.n - tile.col)
+            return;
+#pragma unroll 1
+        for (int row = tgi_thread() / Cols; row < rows; row += at_once * stride) {
+            const tgi_column_places places = {row, stride, rows};
+            sum_type value[at_once];
+#pragma unroll
+            for (int i = 0; i < at_once; i++)
+                value[i] = from[(row + i * stride) * sum_pitch + col];
+            tgi_finish_elements(args, tile.batch, tile.row, tile.col + col, places, value);
+        }
+    }
+
+    /* Stores the tile as sums alone, to D or to the workspace. */
+    static __device__ __forceinline__ void
+    store_sums(const tgi_gemm_args &args, const tgi_block_tile &tile, const sum_type *shared)
+    {
+        constexpr int stride = Threads / Cols;
+        const tgi_problem &p = args.problem;
+        const int col = tgi_thread() % Cols, first = tgi_thread() / Cols;
+        const int rows = tgi_clamp_count(p.m - tile.row, Rows) - first;
+        const sum_type *from = shared + first * sum_pitch + col;
+        const int is_whole = args.split_count == 1;
+        if (col >= p.n - tile.col)
+            return;
+        const int64_t offset = tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
+        const int64_t place =
+            ((tile.batch * args.split_count + tile.split) * p.m + tile.row + first) * p.n +
+            tile.col + col;
+        if (!is_whole || args.is_plain)
+            write(is_whole ? static_cast<sum_type *>(args.d) + offset
+                           : static_cast<sum_type *>(args.workspace) + place,
+                  stride * (is_whole ? p.d.row : p.n), from, rows);
+        else
+            write(static_cast<uint16_t *>(args.d) + offset, stride * p.d.row, from, rows);
+    }
+
+    static __device__ __forceinline__ void store(const tgi_gemm_args &args,
+                                                 const tgi_block_tile &tile, const sum_type *shared)
+    {
+        const int is_own_type = !is_narrow_type || args.problem.d_type == Type;
+        const int is_plain = args.split_count > 1 || args.is_plain;
+        const int is_alone = is_plain || (args.is_sum_alone && is_own_type);
+        const int has_pieces = tgi_row_epilogue<Type, 2, 4, 8>::has_pieces(args);
+        if constexpr (is_narrow_type) {
+            if (!is_plain && is_alone && has_pieces) {
+                write_pairs(args, tile, shared);
+                return;
+            }
+            if (!is_own_type && !is_alone) {
+                finish_elements(args, tile, shared);
+                return;
+            }
+        }
+        if (is_alone)
+            store_sums(args, tile, shared);
+        else if (Rows == Cols && has_pieces)
+            finish_rows<2>(args, tile, shared);
+        else
+            finish_rows<1>(args, tile, shared);
+    }
+};
+
+#endif
