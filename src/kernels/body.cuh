@@ -29,6 +29,7 @@
  *         sum(given, schedule, unit, sums)
  *                             sums a tile, by tgi_fill_ring and tgi_multiply_steps. A body that has
  *                             a form for each storage order calls them with one (tgi_with_order).
+ *                             Family small has loops of its own, whose steps may be the warp's.
  *         has_one_tile        1: the grid has a block for each unit
  *
  *     tgi_form_tiles_ahead    setup; for each unit: load its first steps, finish the unit before,
@@ -70,7 +71,8 @@
  *                             part of the next stage
  *
  * Bodies whose threads have different tasks have loops of their own, which name the same four:
- * skinny/skinny.cuh, wgmma/wgmma.cuh, attend/attend.cuh.
+ * skinny/skinny.cuh, wgmma/wgmma.cuh, attend/attend.cuh. So do bodies without steps along k:
+ * batch/batch.cuh, small/small_direct.cuh, small/small_short.cuh.
  */
 #ifndef TGI_BODY_CUH
 #define TGI_BODY_CUH
@@ -212,7 +214,8 @@ static __device__ __forceinline__ void tgi_form_tiles(const Schedule &schedule, 
     tgi_check_body<Body>();
     Body body;
     body.setup(given, shared);
-    for (auto unit = schedule.begin(); Body::has_one_tile || unit < schedule.end();
+    const auto end = schedule.end();
+    for (auto unit = schedule.begin(); Body::has_one_tile || unit < end;
          unit = schedule.next(unit)) {
         typename Body::sums sums;
         body.sum(given, schedule, unit, sums);

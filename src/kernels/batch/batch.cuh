@@ -3,14 +3,11 @@
  * of entries are copied to shared memory as they lie, in whole units of 16 bytes whatever their
  * alignment. A thread, or a warp with matrix instructions, then forms a tile of one product over
  * all of k. A D without gaps is staged in shared memory as it will lie, and is also stored in whole
- * units. There are no steps along k, so that the loop over tiles (tgi_batch_multiply) is the
- * family's own. It calls
+ * units. A product has no steps along k, so that the loop over tiles (tgi_batch_multiply) is the
+ * family's own. tgi_load_entries() does what load() of other bodies does: it requests the copies of
+ * a group of entries to a stage. A body (batch_fma.cuh, batch_mma.cuh) is made for a group. It has
  *
- *     load()       requests the copies of a group of entries to a stage
- *
- * and, of the body (batch_fma.cuh, batch_mma.cuh), which is a struct for a group,
- *
- *     setup()      finds the lines of the group that the thread reads
+ *     setup()      finds what the thread needs for all tiles of the group
  *     find()       finds a tile of the group, and returns 1 if it has rows
  *     multiply()   adds the products of all k to the thread's sums of a tile
  *     finish()     brings these sums through the epilogue to D, or to where D is staged

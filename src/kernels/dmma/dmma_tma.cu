@@ -11,8 +11,8 @@
         typedef tgi_dmma_tma_body<rows, cols, depth, 8 * (thread_rows), 4 * (thread_cols), stages, \
                                   threads>                                                         \
             body;                                                                                  \
-        const tgi_grid_schedule<rows, cols, TGI_TURN_ENTRIES> schedule(args.gemm);                 \
-        tgi_form_tiles<body>(schedule, args, shared);                                              \
+        tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_TURN_ENTRIES>(args.gemm), args,     \
+                             shared);                                                              \
     }
 
 #define TGI_IMAGE_dmma_tma TGI_CHOSEN

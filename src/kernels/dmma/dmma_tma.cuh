@@ -336,7 +336,7 @@ struct tgi_dmma_tma_body {
             const typename form::source copies(args, tile);
             typename form::sums sum;
             tgi_fill_ring(own, copies);
-            tgi_add_steps(own, copies, sum);
+            tgi_multiply_steps(own, copies, sum);
             own.gather(sum);
         });
     }

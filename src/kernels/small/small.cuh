@@ -287,9 +287,8 @@ template <typename T, int Rows, int Cols, int... Shape>
 static __device__ __forceinline__ void tgi_small_multiply(const tgi_gemm_args &args, void *shared)
 {
     tgi_with_order(args, [&](auto order) {
-        const tgi_grid_schedule<Rows, Cols, TGI_TURN_SPLITS> schedule(args);
         tgi_form_tiles<tgi_small<T, Rows, Cols, Shape..., order.a_along_k, order.b_along_k>>(
-            schedule, args, shared);
+            tgi_grid_schedule<Rows, Cols, TGI_TURN_SPLITS>(args), args, shared);
     });
 }
 

@@ -17,8 +17,8 @@
                       "the row's tile is the kernel's");                                           \
         extern __shared__ __align__(128) char shared[];                                            \
         tgi_wait_for_stream();                                                                     \
-        const tgi_grid_schedule<rows, cols, TGI_TURN_SPLITS> schedule(args);                       \
-        tgi_form_tiles<body>(schedule, args, reinterpret_cast<float *>(shared));                   \
+        tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_TURN_SPLITS>(args), args,           \
+                             reinterpret_cast<float *>(shared));                                   \
     }
 
 TGI_SMALL_DIRECT(bf16)
