@@ -270,12 +270,13 @@ struct tgi_small {
                                            Unit unit, sums &sum) const
     {
         const tgi_gemm_args &args = schedule.problem(given, unit);
+        const tgi_block_tile place = tile; /* a call would take all of the body to memory */
         /* Without this barrier the sums would overwrite stages that slower warps still read. */
         __syncthreads();
         gather(sum, tile_sums + threadIdx.x / 32 * Rows * Cols);
         /* Without this barrier elements would be stored before the other warps have put theirs. */
         __syncthreads();
-        tgi_small_store<T, Rows, Cols, warps, Threads>(args, tile, tile_sums);
+        tgi_small_store<T, Rows, Cols, warps, Threads>(args, place, tile_sums);
         /* Without this barrier the next unit's stages would overwrite sums not yet stored. */
         __syncthreads();
     }
