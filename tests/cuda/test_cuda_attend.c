@@ -147,6 +147,33 @@ static void test_launch(void **state)
     tg_destroy_context(context);
 }
 
+/* A row of short sequences needs aligned operands. A call without them takes another row. */
+static void test_unaligned(void **state)
+{
+    tg_context *context;
+    tg_attention_plan *plan;
+    (void)state;
+    fake_driver *fake = fake_reset();
+    context = fake_open_context("cuda");
+    tg_attention a = parse("8,64,64,73,73,128:bf16");
+    char *const d = a.d.data;
+    assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_OK);
+    assert_string_equal(tg_get_attention_kernel(plan), "cuda_attend_short_sm90a_bf16_64x128");
+    for (int i = 0; i < 4; i++) {
+        const char *name = i % 2 ? "attend_sm90a_bf16_128x128" : "attend_short_sm90a_bf16_64x128";
+        a.k.data = memory + (i == 1 ? 8 : 0);
+        a.d.data = d + (i == 3 ? 8 : 0);
+        assert_int_equal(tg_execute_attention(plan, &a, NULL, 0, NULL), TG_STATUS_OK);
+        assert_non_null(strstr(fake->kernel, name));
+    }
+    tg_destroy_attention_plan(plan);
+    a = parse("8,64,64,73,73,128:bf16:dv=124"); /* D has half units */
+    assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_OK);
+    assert_null(strstr(tg_get_attention_kernel(plan), "short"));
+    tg_destroy_attention_plan(plan);
+    tg_destroy_context(context);
+}
+
 /* Splits of the keys need a workspace, and a second kernel. */
 static void test_splits(void **state)
 {
@@ -239,10 +266,11 @@ static void test_shares(void **state)
         int64_t batch_count, head_count, m, n, head_size;
         tgi_attention_kind kind;
         int64_t warp_split_count, query_tile;
-    } cases[] = {{1, 8, 1, 20, 64, TGI_ATTENTION_LIGHT, 1, 64},
+    } cases[] = {{1, 8, 1, 16, 128, TGI_ATTENTION_LIGHT, 1, 64},
                  {1, 8, 1, 100, 64, TGI_ATTENTION_LIGHT, 4, 16},
-                 {1, 8, 1, 60, 128, TGI_ATTENTION_LIGHT, 4, 16},
+                 {1, 8, 1, 40, 128, TGI_ATTENTION_LIGHT, 3, 16},
                  {1, 8, 1, 30, 256, TGI_ATTENTION_LIGHT, 2, 16},
+                 {8, 64, 73, 73, 128, TGI_ATTENTION_SHORT, 1, 64},
                  {4, 16, 512, 512, 64, TGI_ATTENTION_WIDE, 1, 128},
                  {4, 16, 4096, 4096, 64, TGI_ATTENTION_WIDE, 1, 192},
                  {1, 4, 1241, 1241, 128, TGI_ATTENTION_WIDE, 1, 64}};
@@ -316,9 +344,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusals),   cmocka_unit_test(test_boxes),
-        cmocka_unit_test(test_launch),     cmocka_unit_test(test_splits),
-        cmocka_unit_test(test_many_heads), cmocka_unit_test(test_tiny_scale),
-        cmocka_unit_test(test_many_keys),  cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_loads)};
+        cmocka_unit_test(test_launch),     cmocka_unit_test(test_unaligned),
+        cmocka_unit_test(test_splits),     cmocka_unit_test(test_many_heads),
+        cmocka_unit_test(test_tiny_scale), cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_shares),     cmocka_unit_test(test_loads)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

@@ -20,6 +20,7 @@
 #include "harness/stride.h"
 
 #define CASE_COUNT 400
+#define SHORT_COUNT 60
 #define LIST_COUNT 5 /* slopes and four lists */
 
 /* The memory of a case on the device. */
@@ -180,6 +181,62 @@ static void test_long(void **state)
     tg_destroy_context(context);
 }
 
+/* Draws an attention of many short sequences, whose operands are aligned. Some have many queries
+ * and few keys, so that blocks compute several tiles. */
+static tg_attention draw_short(int index, uint64_t *random)
+{
+    static const int64_t sizes[] = {40, 64, 96, 128, 184, 256};
+    const int is_tall = index % 10 == 5;
+    const int64_t most = index % 4 ? 150 : 330, kv_heads = index % 3 ? 8 : 24;
+    const int64_t length = 1 + (int64_t)(check_next_random(random) % (uint64_t)most);
+    const int64_t other = 1 + (int64_t)(check_next_random(random) % (uint64_t)most);
+    const int64_t m = is_tall ? 200 + length : length;
+    const int64_t n = is_tall ? 1 + other % 40 : index % 5 < 3 ? length : other;
+    const int64_t size = sizes[check_next_random(random) % 6];
+    const uint64_t flags = check_next_random(random);
+    tg_attention a;
+    tg_init_attention(&a, sizeof a, index % 2 ? TG_TYPE_BF16 : TG_TYPE_FP16, is_tall ? 16 : 2, 24,
+                      kv_heads, m, n, size);
+    a.causal = (tg_causal)(flags % 3);
+    if (flags >> 8 & 1)
+        a.keys_before = (int64_t)(flags >> 16) % 100;
+    if ((flags >> 9) % 4 == 0)
+        a.keys_after = (int64_t)(flags >> 24) % 100;
+    a.v_head_size = (flags >> 11) % 4 == 0 ? size / 2 / 8 * 8 : size;
+    a.has_log_sum_exp = (flags >> 10) & 1;
+    return a;
+}
+
+/* Many short sequences: masks, windows, lengths that differ, Inf and NaN. On a chip that has a row
+ * for them most plans take it. */
+static void test_short(void **state)
+{
+    tg_context *context = gpu_open_context();
+    uint64_t random = stride_choose_seed(16);
+    int case_count = 0, short_count = 0, has_row = 0;
+    (void)state;
+    for (int i = stride_get_first(); i < SHORT_COUNT; i += stride_get()) {
+        const tg_attention a = draw_short(i, &random);
+        attention_case c;
+        tg_attention_plan *plan;
+        char text[1024];
+        case_open(&c, &a, i % 3 ? FILL_UNIFORM_HEADS : FILL_WILD_HEADS, 0, &random);
+        assert_int_equal(tg_create_attention_plan(context, &c.attention, &plan), TG_STATUS_OK);
+        case_count++;
+        short_count += strstr(tg_get_attention_kernel(plan), "attend_short") != NULL;
+        has_row |= strstr(tg_get_attention_kernel(plan), "sm90a") != NULL;
+        tg_destroy_attention_plan(plan);
+        assert_int_equal(run(context, &c, NULL), TG_STATUS_OK);
+        const double worst = case_compare(&c, "cuda");
+        tg_format_attention(&c.attention, text, sizeof text);
+        if (!(worst <= 1.0))
+            fail_msg("case %d %s: %g of the bound", i, text, worst);
+        case_close(&c);
+    }
+    assert_true(!has_row || 2 * short_count > case_count);
+    tg_destroy_context(context);
+}
+
 /* Makes an attention a little wrong, as a broken kernel would compute it. */
 static void break_attention(tg_attention *a, int mutant)
 {
@@ -232,9 +289,10 @@ static void test_mutants(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hostile), cmocka_unit_test(test_wild),
-                                       cmocka_unit_test(test_ones), cmocka_unit_test(test_long),
-                                       cmocka_unit_test(test_mutants)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_wild),
+        cmocka_unit_test(test_ones),    cmocka_unit_test(test_long),
+        cmocka_unit_test(test_short),   cmocka_unit_test(test_mutants)};
     if (!gpu_is_there(sizeof tests / sizeof tests[0]))
         return GPU_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@ typedef long long ll; /* for printf */
 #define WARP_QUERIES 16
 #define KEPT_KEYS_MOST                                                                             \
     4096               /* keeps bytes of kept keys within 32 bits, and is over each chip's limit */
+#define SHORT_TURNS 8  /* most tiles of a block of short sequences */
 #define SPLIT_KEYS 512 /* least keys of a block's split, in rows whose warps do not split keys */
 
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
@@ -66,7 +67,7 @@ static int count_sharers(const tgi_attention_row *row)
  * share out the keys. */
 static int64_t count_own_bytes(const tgi_attention_row *row)
 {
-    if (row->kind == TGI_ATTENTION_LIGHT)
+    if (row->kind == TGI_ATTENTION_LIGHT || row->kind == TGI_ATTENTION_SHORT)
         return 0;
     return tgi_attend_shared_bytes(row->head_size, row->queries, row->keys, row->tiles);
 }
@@ -105,6 +106,7 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
     const int64_t keys = most_of(a->n, 1), sm_count = machine->gpu.sm_count;
     const int64_t shares = choice->cluster_count * choice->warp_split_count;
     const int is_thin = row->kind == TGI_ATTENTION_THIN;
+    choice->step_keys = row->keys;
     choice->split_keys = tgi_round_up(tgi_divide_up(keys, choice->split_count * shares), row->keys);
     choice->split_count = tgi_divide_up(keys, choice->split_keys * shares);
     choice->kept_keys = count_kept(a, choice);
@@ -143,6 +145,16 @@ typedef struct attention_search {
     double least;
 } attention_search;
 
+/* Keeps a choice if it is the best so far. */
+static void consider(attention_search *search, const tgi_attention_choice *tried)
+{
+    const double time = tgi_cuda_predict_attention(search->machine, search->attention, tried);
+    if (time < search->least) {
+        search->least = time;
+        *search->best = *tried;
+    }
+}
+
 /* Tries numbers of splits of the keys for the choice's clusters and warps: 1, the most splits whose
  * blocks have room at once, and a half, a third and a quarter of those. */
 static void try_splits(attention_search *search, tgi_attention_choice *tried, int64_t blocks,
@@ -160,11 +172,7 @@ static void try_splits(attention_search *search, tgi_attention_choice *tried, in
         divide_keys(search->machine, search->attention, blocks, tried);
         if (tried->shared_bytes > search->machine->gpu.shared_bytes_per_block)
             continue;
-        const double time = tgi_cuda_predict_attention(search->machine, search->attention, tried);
-        if (time < search->least) {
-            search->least = time;
-            *search->best = *tried;
-        }
+        consider(search, tried);
     }
 }
 
@@ -240,6 +248,21 @@ static void try_row(attention_search *search, const tgi_attention_row *row, int6
         try_tiles(search, row, shared_heads, queries);
 }
 
+/* Tries steps of each length that the row of short sequences has, and blocks that compute one tile,
+ * two and so on. */
+static void try_short(attention_search *search, const tgi_attention_row *row)
+{
+    const tg_attention *a = search->attention;
+    const int64_t tiles = most_of(1, tgi_divide_up(a->m, row->queries));
+    const int64_t lengths[] = {32, 64, row->keys};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        for (int64_t turns = 1; turns <= least_of(tiles, SHORT_TURNS); turns++) {
+            tgi_attention_choice tried;
+            if (tgi_cuda_make_short(search->machine, a, row, lengths[i], turns, &tried))
+                consider(search, &tried);
+        }
+}
+
 /* Chooses a row without a prediction, for chips that no figures are fitted to. If the tiles of
  * queries leave multiprocessors idle, the keys are divided, first among blocks and then among the
  * warps of a block. */
@@ -287,6 +310,16 @@ static int is_light(const tg_attention *a)
            (!a->has_query_offsets || a->head_count == a->kv_head_count);
 }
 
+void tgi_cuda_choose_unaligned(const tgi_machine *machine, const tg_attention *a,
+                               tgi_attention_choice *choice)
+{
+    const tgi_attention_row *row = find_row(machine, a, TGI_ATTENTION_WIDE);
+    *choice =
+        (tgi_attention_choice){.row = row, .shared_heads = 1, .split_count = 1, .cluster_count = 1};
+    divide_keys(machine, a, set_tiles(machine, a, row->queries, 1, choice), choice);
+    choice->section_groups = tgi_cuda_count_section_groups(machine, a, choice);
+}
+
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *a,
                                     tgi_attention_choice *choice)
 {
@@ -298,9 +331,13 @@ tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attenti
     if (status)
         return status;
     const tgi_attention_row *wide = find_row(machine, a, TGI_ATTENTION_WIDE);
+    const tgi_attention_row *brief = find_row(machine, a, TGI_ATTENTION_SHORT);
     const int is_predicted = wide && wide->has_boxes;
     if (!is_predicted)
         fill_machine(machine, a, choice);
+    if (is_predicted && brief && is_light(a) && !a->has_query_offsets && !a->has_key_offsets &&
+        !a->has_key_lengths)
+        try_short(&search, brief);
     for (int i = is_light(a) ? 0 : 1; is_predicted && i < 3; i++) {
         const tgi_attention_row *row = find_row(machine, a, kinds[i]);
         if (!row)

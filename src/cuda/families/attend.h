@@ -12,9 +12,28 @@
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *attention,
                                     tgi_attention_choice *choice);
 
+/* Makes the choice of a row of short sequences with steps of `step_keys` keys, whose blocks compute
+ * `turns` tiles in turn. Returns 0 if it cannot serve the attention. */
+int tgi_cuda_make_short(const tgi_machine *machine, const tg_attention *attention,
+                        const tgi_attention_row *row, int64_t step_keys, int64_t turns,
+                        tgi_attention_choice *choice);
+
+/* Chooses a row of many queries, without workspace, for an attention that a row of short sequences
+ * serves if its operands are aligned. */
+void tgi_cuda_choose_unaligned(const tgi_machine *machine, const tg_attention *attention,
+                               tgi_attention_choice *choice);
+
+/* Returns 1 if TMA can copy Q, K and V to the choice's row and D consists of whole units, provided
+ * that all are aligned. */
+int tgi_cuda_has_units(const tg_attention *attention, const tgi_attention_choice *choice);
+
 /* Returns the predicted time of the choice in ns. */
 double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention *attention,
                                   const tgi_attention_choice *choice);
+
+/* Returns how many blocks of the choice a multiprocessor holds at the same time, for rows of which
+ * it may hold several. */
+int64_t tgi_cuda_count_held(const tgi_machine *machine, const tgi_attention_choice *choice);
 
 /* Returns the number of head groups whose tiles blocks process together, before those of the next
  * ones. Their K and V fit in half of the L2 cache, or their number balances the blocks' loads. */

@@ -29,7 +29,7 @@ static double count_steps(const tg_attention *a, const tgi_attention_choice *cho
     const int64_t high = middle + rows / 2 + window.after + 1;
     const int64_t keys = (high < a->n ? high : a->n) - (low > 0 ? low : 0);
     const int64_t seen = keys < 1 ? 1 : keys < choice->split_keys ? keys : choice->split_keys;
-    return (double)tgi_divide_up(seen, choice->row->keys);
+    return (double)tgi_divide_up(seen, choice->step_keys);
 }
 
 /* Returns how many rows of a tile the groups of warps of a block compute: the rows of the largest
@@ -40,19 +40,31 @@ static double count_rows(const tg_attention *a, const tgi_attention_choice *choi
     return is_largest ? fmin((double)choice->query_tile, all) : all / (double)choice->tile_count;
 }
 
-/* Returns the time of a row of many queries whose multiprocessors each have `load` tiles in
- * turn. */
-static double predict_wide(const tg_attention *a, const tgi_attention_choice *choice, double load,
-                           double steps, int is_mixed)
+/* Returns the time of a tile of `rows` rows of a row of many queries. */
+static double predict_wide_tile(const tgi_attention_row *row, double rows, double steps,
+                                int is_mixed)
 {
     const tgi_attention_figures *f = tgi_figures_find_attention();
-    const tgi_attention_row *row = choice->row;
-    const double tiles = ceil(load), rows = count_rows(a, choice, load <= 1.0);
-    return f->wide_start + fmin(load, 1.0) * count(f->wide_fill, row) +
-           tiles * (count(f->wide_tile, row) + (is_mixed ? count(f->wide_mixed, row) : 0.0) +
-                    steps * row->keys *
-                        fmax(f->group_key + count(f->group_score, row) * rows,
-                             f->lone_key * row->head_size));
+    return count(f->wide_tile, row) + (is_mixed ? count(f->wide_mixed, row) : 0.0) +
+           steps * row->keys *
+               fmax(f->group_key + count(f->group_score, row) * rows, f->lone_key * row->head_size);
+}
+
+/* Returns the time of a row of many queries whose multiprocessors have `load` tiles each, in
+ * turn. */
+static double predict_wide(const tg_attention *a, const tgi_attention_choice *choice, double load,
+                           int is_mixed)
+{
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const double start = f->wide_start + fmin(load, 1.0) * count(f->wide_fill, choice->row);
+    const double last_steps = count_steps(a, choice, 1), steps = count_steps(a, choice, 0);
+    const double last =
+        predict_wide_tile(choice->row, count_rows(a, choice, 1), last_steps, is_mixed);
+    const double mean = predict_wide_tile(choice->row, count_rows(a, choice, 0), steps, is_mixed);
+    if (load <= 1.0)
+        return start + last;
+    /* Under a causal mask short tiles follow long ones, so that blocks have loads alike. */
+    return start + (last_steps > steps ? fmax(last, load * mean) : ceil(load) * mean);
 }
 
 /* Returns the time of a row of few queries whose multiprocessors each have `tiles` tiles, as many
@@ -97,11 +109,8 @@ static double predict_light(const tgi_machine *machine, const tg_attention *a,
     const int64_t warp_splits = choice->warp_split_count, warps = choice->block_threads / 32;
     const int64_t readers =
         warp_splits > 1 ? 1 : row->queries / 16; /* warps that share the reads of keys */
-    const int64_t by_warps = row->resident_blocks * row->warps / warps;
-    const int64_t by_bytes = machine->gpu.shared_bytes_per_sm / (choice->shared_bytes + 1024);
-    const int64_t held = by_warps < by_bytes ? by_warps : by_bytes;
     const int64_t blocks = tgi_divide_up(groups * choice->tile_count, sm_count);
-    const int64_t waves = tgi_divide_up(blocks, held > 1 ? held : 1);
+    const int64_t waves = tgi_divide_up(blocks, tgi_cuda_count_held(machine, choice));
     const double tiles = (double)groups * (double)tgi_divide_up(rows, 16) / (double)sm_count;
     const double steps = count_steps(a, choice, waves <= 1);
     double wave =
@@ -115,6 +124,34 @@ static double predict_light(const tgi_machine *machine, const tg_attention *a,
                     f->light_element * (double)a->head_size);
 }
 
+/* Returns the time of a row of short sequences for `groups` heads of all batch entries. */
+static double predict_short(const tgi_machine *machine, const tg_attention *a,
+                            const tgi_attention_choice *choice, int64_t groups)
+{
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const int64_t sm_count = machine->gpu.sm_count;
+    const int64_t blocks = tgi_divide_up(groups * choice->tile_count, sm_count);
+    const int64_t waves = tgi_divide_up(blocks, tgi_cuda_count_held(machine, choice));
+    const double keys = (double)choice->step_keys, size = choice->row->head_size;
+    const double turns = (double)choice->turn_count, steps = count_steps(a, choice, waves <= 1);
+    const double tiles =
+        (double)groups * (double)tgi_divide_up(a->m, choice->row->queries) / (double)sm_count;
+    return f->short_start +
+           (double)waves *
+               (f->short_wave +
+                turns * (f->short_turn * size + steps * (f->short_step + f->short_key * keys))) +
+           tiles * size * (f->short_tile + f->short_product * keys * count_steps(a, choice, 0));
+}
+
+int64_t tgi_cuda_count_held(const tgi_machine *machine, const tgi_attention_choice *choice)
+{
+    const tgi_attention_row *row = choice->row;
+    const int64_t by_warps = row->resident_blocks * row->warps * 32 / choice->block_threads;
+    const int64_t by_bytes = machine->gpu.shared_bytes_per_sm / (choice->shared_bytes + 1024);
+    const int64_t held = by_warps < by_bytes ? by_warps : by_bytes;
+    return held > 1 ? held : 1;
+}
+
 double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention *a,
                                   const tgi_attention_choice *choice)
 {
@@ -123,13 +160,13 @@ double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention
     const int64_t groups = a->batch_count * (a->head_count / choice->shared_heads);
     const int64_t blocks = groups * choice->tile_count * splits * choice->cluster_count;
     const int64_t tiles = tgi_divide_up(blocks, sm_count);
-    const double steps = count_steps(a, choice, tiles <= 1);
     const int is_mixed = choice->shared_heads > 1 && a->m > 1;
-    double time = choice->row->kind == TGI_ATTENTION_LIGHT
-                      ? predict_light(machine, a, choice, groups)
-                  : choice->row->kind == TGI_ATTENTION_THIN
-                      ? predict_thin(machine, a, choice, tiles, is_mixed)
-                      : predict_wide(a, choice, (double)blocks / (double)sm_count, steps, is_mixed);
+    double time =
+        choice->row->kind == TGI_ATTENTION_LIGHT   ? predict_light(machine, a, choice, groups)
+        : choice->row->kind == TGI_ATTENTION_SHORT ? predict_short(machine, a, choice, groups)
+        : choice->row->kind == TGI_ATTENTION_THIN
+            ? predict_thin(machine, a, choice, tiles, is_mixed)
+            : predict_wide(a, choice, (double)blocks / (double)sm_count, is_mixed);
     if (splits > 1)
         time += f->merge + f->merged_split * (double)splits +
                 f->merged_round * (double)((splits - 1) / (4 * TGI_ATTEND_MERGE_WARPS_MAX)) +

@@ -18,11 +18,17 @@
 #define CROWD_STEPS 5
 #define ROWS_MAX (INT64_C(1) << 30)
 
-typedef struct attention_prepared {
+typedef struct attention_kernels {
     tgi_cuda_kernel attend, merge;
     tgi_tensor_slots slots;
     tgi_tensor_slot slot[MAP_COUNT];
     tgi_tensor_map map[MAP_COUNT];
+} attention_kernels;
+
+/* A row of short sequences needs aligned operands. Calls without them take another choice. */
+typedef struct attention_prepared {
+    attention_kernels chosen, other;
+    tgi_attention_choice other_choice;
 } attention_prepared;
 
 /* map_ids lists the tensors of the maps in the order of tgi_attend_args. */
@@ -60,7 +66,7 @@ static int describe(const tg_attention *a, const tgi_attention_choice *choice,
     const int64_t strides[] = {has_heads ? t.heads->head_stride : t.heads->row_stride,
                                has_heads ? t.heads->row_stride : t.heads->head_stride,
                                t.heads->batch_stride};
-    const int64_t box_rows = is_q ? choice->row->queries : count_box_rows(a, choice->row->keys);
+    const int64_t box_rows = is_q ? choice->row->queries : count_box_rows(a, choice->step_keys);
     *tensor = (tgi_tensor){.elem_bytes = t.element_bytes,
                            .count = {t.counts[3],
                                      has_heads  ? a->head_count
@@ -91,11 +97,10 @@ static int describe(const tg_attention *a, const tgi_attention_choice *choice,
     return is_fit;
 }
 
-static void prepare(const tgi_machine *machine, const tg_attention *a,
-                    const tgi_attention_choice *choice, void *block)
+static void prepare_kernels(const tgi_machine *machine, const tg_attention *a,
+                            const tgi_attention_choice *choice, attention_kernels *prepared)
 {
     const tgi_attention_row *row = choice->row;
-    attention_prepared *prepared = block;
     const int64_t groups = a->batch_count * (a->head_count / choice->shared_heads);
     const int64_t merged = tgi_divide_up(a->batch_count * a->head_count * a->m,
                                          tgi_attend_count_merged((int32_t)choice->split_count));
@@ -127,6 +132,17 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
              tg_get_type_name(a->type));
 }
 
+static void prepare(const tgi_machine *machine, const tg_attention *a,
+                    const tgi_attention_choice *choice, void *block)
+{
+    attention_prepared *prepared = block;
+    prepare_kernels(machine, a, choice, &prepared->chosen);
+    if (choice->row->kind == TGI_ATTENTION_SHORT) {
+        tgi_cuda_choose_unaligned(machine, a, &prepared->other_choice);
+        prepare_kernels(machine, a, &prepared->other_choice, &prepared->other);
+    }
+}
+
 /* Returns 1 if every row of the tensor begins at a multiple of `bytes` and its elements are
  * contiguous. */
 static int is_aligned(const tg_attention *a, tgi_attention_tensor_id id, int64_t bytes)
@@ -139,6 +155,18 @@ static int is_aligned(const tg_attention *a, tgi_attention_tensor_id id, int64_t
             rest |= strides[i] * t.element_bytes % bytes;
     }
     return rest == 0 && (t.heads->element_stride == 1 || t.counts[3] == 1);
+}
+
+int tgi_cuda_has_units(const tg_attention *a, const tgi_attention_choice *choice)
+{
+    tgi_tensor tensor;
+    tg_attention stored = *a;
+    stored.d.data = NULL;
+    int is_fit = a->v_head_size * tgi_type_bytes(a->type) % UNIT_BYTES == 0 &&
+                 is_aligned(&stored, TGI_ATTENTION_D, UNIT_BYTES);
+    for (int i = 0; i < MAP_COUNT; i++)
+        is_fit = is_fit && describe(a, choice, map_ids[i], &tensor);
+    return is_fit;
 }
 
 /* Returns 1 if TMA can read the tensor where it lies. */
@@ -202,16 +230,15 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .has_map = {has_map(a, choice, map_ids[0]), has_map(a, choice, map_ids[1]),
                     has_map(a, choice, map_ids[2])},
         .has_runs = a->page_rows % TGI_ATTEND_RUN == 0,
-        .box_rows = (int32_t)count_box_rows(a, choice->row->keys),
+        .box_rows = (int32_t)count_box_rows(a, choice->step_keys),
         .has_d_units = is_aligned(a, TGI_ATTENTION_D, UNIT_BYTES),
         .page_rows = make_divisor(a->page_rows),
         .splits = call->workspace};
 }
 
-static tg_status launch(const tgi_attention_call *call)
+static tg_status run(const tgi_attention_call *call, attention_kernels *prepared)
 {
     const tgi_cuda_queue queue = {.device = call->machine->device, .stream = call->stream};
-    attention_prepared *prepared = call->prepared;
     tgi_attend_args args = tgi_cuda_make_attend_args(call);
     void *before;
     tg_status status = tgi_cuda_enter(queue.device, &before);
@@ -229,6 +256,21 @@ static tg_status launch(const tgi_attention_call *call)
         status = tgi_cuda_run(&queue, &prepared->merge, &args, sizeof args);
     tgi_cuda_leave(queue.device, before);
     return status;
+}
+
+static tg_status launch(const tgi_attention_call *call)
+{
+    static const tgi_attention_tensor_id ids[] = {TGI_ATTENTION_Q, TGI_ATTENTION_K, TGI_ATTENTION_V,
+                                                  TGI_ATTENTION_D};
+    attention_prepared *prepared = call->prepared;
+    tgi_attention_call other = *call;
+    int is_fit = 1;
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        is_fit = is_fit && is_aligned(call->attention, ids[i], UNIT_BYTES);
+    if (is_fit || call->choice->row->kind != TGI_ATTENTION_SHORT)
+        return run(call, &prepared->chosen);
+    other.choice = &prepared->other_choice;
+    return run(&other, &prepared->other);
 }
 
 const tgi_attention_backend tgi_attention_cuda = {.device = "cuda",

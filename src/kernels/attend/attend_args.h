@@ -108,4 +108,12 @@ TGI_INLINE int32_t tgi_attend_light_bytes(int32_t head, int32_t warps, int32_t s
            tgi_attend_kept_bytes(head, warp_splits, keys, kept_keys);
 }
 
+/* Returns the bytes of shared memory of a block of short sequences: K and V of all steps, one or
+ * two tiles of queries, and barriers. */
+TGI_INLINE int32_t tgi_attend_short_bytes(int32_t head, int32_t queries, int32_t turns,
+                                          int32_t kept_keys)
+{
+    return tgi_attend_shared_bytes(head, (turns > 1 ? 2 : 1) * queries, kept_keys, 2);
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include "kernels/attend/attend_clusters.cuh"
 #include "kernels/attend/attend_groups.cuh"
 #include "kernels/attend/attend_light.cuh"
+#include "kernels/attend/attend_short.cuh"
 #include "kernels/attend/attend_instances.cuh"
 
 TGI_ATTEND_MERGE(tgi_attend_merge_bf16, TG_TYPE_BF16)

@@ -103,6 +103,34 @@ tgi_attend_store_splits(const tgi_attend_args &p, const tgi_attend_place &place,
     }
 }
 
+/* Stores the lane's units of the row of D at `d`, 32 elements apart. */
+template <int Units>
+static __device__ __forceinline__ void tgi_attend_store_units(const tgi_attend_args &p, uint16_t *d,
+                                                              const uint32_t (&units)[Units][4])
+{
+    const int size = static_cast<int>(p.attention.v_head_size), first = tgi_thread() % 4 * 8;
+    if (p.has_d_units && size % 8 == 0) {
+        TGI_FOR_UNROLLED(j, Units)
+        if (32 * j + first < size)
+            *reinterpret_cast<uint4 *>(d + first + 32 * j) = {units[j][0], units[j][1], units[j][2],
+                                                              units[j][3]};
+    } else {
+        const int64_t stride = p.attention.d.element_stride;
+        uint32_t unit[Units][4];
+        TGI_FOR_UNROLLED(j, Units)
+        TGI_FOR_UNROLLED(i, 4)
+        unit[j][i] = units[j][i];
+        /* Registers take no computed index, so units rotate through them. */
+#pragma unroll 1
+        for (int e = first; e < size; e += 32) {
+            tgi_attend_store_unit(p, d + e * stride, size - e, unit[0]);
+            TGI_FOR_UNROLLED(j, Units - 1)
+            TGI_FOR_UNROLLED(i, 4)
+            unit[j][i] = unit[j + 1][i];
+        }
+    }
+}
+
 /* Stores the warp's rows of D. */
 template <int Head, int Blocks>
 static __device__ __forceinline__ void
@@ -111,7 +139,6 @@ tgi_attend_store_rows(const tgi_attend_args &p, const tgi_attend_place &place, f
                       const uint32_t (&units)[Blocks][2][Head / 32][4])
 {
     const tg_attention &a = p.attention;
-    const int lane = tgi_thread() % 4, v_size = static_cast<int>(a.v_head_size);
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
     {
@@ -120,14 +147,11 @@ tgi_attend_store_rows(const tgi_attend_args &p, const tgi_attend_place &place, f
         const int query = place.first_query + row.query;
         if (!row.is_there)
             continue;
-        uint16_t *const d = static_cast<uint16_t *>(a.d.data) +
-                            tgi_attend_offset(a.d, place.query_entry, row.head, query);
-        TGI_FOR_UNROLLED(j, Head / 32)
-        {
-            const int e = 32 * j + 8 * lane;
-            tgi_attend_store_unit(p, d + e * a.d.element_stride, v_size - e, units[b][half][j]);
-        }
-        if (lane == 0 && a.has_log_sum_exp)
+        tgi_attend_store_units(p,
+                               static_cast<uint16_t *>(a.d.data) +
+                                   tgi_attend_offset(a.d, place.query_entry, row.head, query),
+                               units[b][half]);
+        if (tgi_thread() % 4 == 0 && a.has_log_sum_exp)
             tgi_attend_store_log(
                 p, tgi_attend_offset(a.log_sum_exp, place.query_entry, row.head, query),
                 state.largest[b][half] * scale, state.total[b][half]);

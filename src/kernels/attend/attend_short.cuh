@@ -1,0 +1,296 @@
+/*
+ * Attention of short sequences by wgmma (sm_90a). A block is one warpgroup. All keys of a head stay
+ * in its shared memory, and it computes one tile of 64 queries after another with them. Its parts
+ * follow each other: copies, scores, weights, sums, stores. The other blocks of the multiprocessor
+ * fill the gaps. Operands are those that TMA can copy, and D has whole units of 16 bytes.
+ */
+#ifndef TGI_ATTEND_SHORT_CUH
+#define TGI_ATTEND_SHORT_CUH
+
+#include "kernels/attend/attend_groups.cuh"
+
+/* A tile of queries, and a step of `Keys` keys. */
+template <tg_type Type, int Head, int Keys> struct tgi_attend_short_sizes {
+    static constexpr tg_type type = Type;
+    static constexpr int head = Head, rows = 64, keys = Keys;
+};
+
+/* A block's shared memory has K of all steps, V of all steps, one or two tiles of queries, and
+ * barriers. The plan chooses the keys of a step: 32, 64 or `Most`. */
+template <tg_type Type, int Head, int Most> struct tgi_attend_short {
+    enum { STRIPS = Head / 64, UNITS = Head / 8, ROWS = 64, Q_BYTES = 2 * Head * ROWS };
+    const tgi_attend_args &p;
+    tgi_attend_place &place;
+    const int step_keys, step_count;
+    const uint32_t k, v, q, barriers;
+    tgi_attend_state<Head, 1> state;
+    int has_wild; /* not 0: V had Inf or NaN, which zeros replace */
+    int visited;  /* steps that have been used */
+
+    __device__ __forceinline__ tgi_attend_short(const tgi_attend_args &args, tgi_attend_place &at,
+                                                uint32_t shared)
+        : p(args), place(at), step_keys(args.box_rows),
+          step_count((max(0, at.end - at.begin) + args.box_rows - 1) / args.box_rows), k(shared),
+          v(k + step_count * step_keys * 2 * Head), q(v + step_count * step_keys * 2 * Head),
+          barriers(q + (args.turn_count > 1 ? 2 : 1) * Q_BYTES), has_wild(0), visited(0)
+    {
+    }
+
+    __device__ __forceinline__ uint32_t find_tile(int is_v, int step) const
+    {
+        return (is_v ? v : k) + step * step_keys * 2 * Head;
+    }
+
+    __device__ __forceinline__ uint32_t find_full(int is_v, int step) const
+    {
+        return barriers + 16 + 16 * step + 8 * is_v;
+    }
+
+    __device__ __forceinline__ uint32_t find_query_tile(int turn) const
+    {
+        return q + turn % 2 * Q_BYTES;
+    }
+
+    /* Returns row g or g + 8 of the lane. All rows belong to one head. */
+    __device__ __forceinline__ tgi_attend_row_place find_row(int half) const
+    {
+        return tgi_attend_make_row(p, place, place.first + tgi_attend_row<1>(0, half), 0);
+    }
+
+    /* Copies all steps of K or V. A warp calls it. */
+    __device__ __forceinline__ void copy_keys(int is_v)
+    {
+        if (tgi_elect())
+#pragma unroll 1
+            for (int step = 0; step < step_count; step++) {
+                const uint32_t full = find_full(is_v, step);
+                tgi_barrier_expect(full, 2 * Head * step_keys);
+                TGI_FOR_UNROLLED(i, STRIPS)
+                tgi_tma_load_head(find_tile(is_v, step) + i * step_keys * 128, &p.map[is_v], full,
+                                  i * 64, place.begin + step * step_keys, place.kv_head,
+                                  place.key_entry);
+            }
+    }
+
+    /* Copies the queries of tile `turn`. The place has those of tile `now`. A warp calls it. */
+    __device__ __forceinline__ void copy_queries(int turn, int now)
+    {
+        tgi_attend_place at = place;
+        at.first += (turn - now) * ROWS;
+        tgi_attend_copy_query_boxes<tgi_attend_short_sizes<Type, Head, Most>>(
+            p, at, find_query_tile(turn), barriers + turn % 2 * 8);
+    }
+
+    /* Initialises the barriers, waits for the stream, and begins to copy the keys and the queries
+     * of the first two tiles. Each warp issues some of the copies. */
+    __device__ __forceinline__ void open(int turns)
+    {
+        const int warp = tgi_make_uniform(tgi_thread() / 32);
+        if (tgi_thread() == 0) {
+            TGI_FOR_UNROLLED(i, 3)
+            tgi_prefetch_map(&p.map[i]);
+            for (int i = 0; i < 2 + 2 * step_count; i++)
+                tgi_barrier_init(barriers + 8 * i, 1);
+            tgi_fence_barrier_init();
+        }
+        __syncthreads();
+        tgi_wait_for_stream();
+        if (warp < 2)
+            copy_keys(warp);
+        else if (warp - 2 < turns)
+            copy_queries(warp - 2, 0);
+    }
+
+    /* Hides keys that rows do not see. Groups of 32 keys that all rows see are left out. */
+    template <int Keys>
+    __device__ __forceinline__ void hide(int key_0, float (&scores)[1][Keys / 8][4])
+    {
+        const int first = key_0 + tgi_thread() % 4 * 2;
+        int low[2], high[2];
+        if (key_0 >= place.all_low && key_0 + Keys <= place.all_high)
+            return;
+        TGI_FOR_UNROLLED(half, 2)
+        {
+            const tgi_attend_row_place row = find_row(half);
+            low[half] = row.low - first;
+            high[half] = row.high - first;
+        }
+        TGI_FOR_UNROLLED(group, (Keys + 31) / 32)
+        if (key_0 + 32 * group < place.all_low || key_0 + 32 * (group + 1) > place.all_high)
+            TGI_FOR_UNROLLED(e, 16)
+        if (const int j = 4 * group + e / 4, i = e % 4; j < Keys / 8)
+            if (8 * j + i % 2 < low[i / 2] || 8 * j + i % 2 >= high[i / 2])
+                scores[0][j][i] = -INFINITY;
+    }
+
+    /* Waits for K and V of a step that is used for the first time. Zeros replace Inf and NaN in V
+     * if some rows do not see all of it. */
+    template <int Keys> __device__ __forceinline__ void visit(int step, int key_0)
+    {
+        if (step < visited)
+            return;
+        visited = step + 1;
+        tgi_barrier_wait(find_full(0, step), 0);
+        if (key_0 >= place.all_low && min(key_0 + Keys, place.keys) <= place.all_high)
+            return;
+        tgi_barrier_wait(find_full(1, step), 0);
+        const int is_wild = tgi_attend_clear_wild<tgi_attend_short_sizes<Type, Head, Keys>, 4 * 32>(
+            find_tile(1, step), tgi_thread());
+        if (is_wild)
+            tgi_fence_async_proxy();
+        has_wild |= __syncthreads_or(is_wild);
+    }
+
+    /* Computes a step of tile `turn`. */
+    template <int Keys> __device__ __forceinline__ void compute(int step, int turn)
+    {
+        typedef tgi_attend_group_products<Type, Head, ROWS, Keys> products;
+        const int key_0 = place.begin + step * Keys;
+        float scores[1][Keys / 8][4], factors[1][2];
+        uint32_t weights[1][Keys / 16][4];
+        visit<Keys>(step, key_0);
+        products::score(find_query_tile(turn), find_tile(0, step), scores);
+        products::template wait_scores<0>(scores);
+        hide<Keys>(key_0, scores);
+        tgi_attend_weigh<Head, Keys, 1>(p.scale, scores, state, factors);
+        if (step > 0)
+            tgi_attend_rescale(factors, state);
+        tgi_attend_round<Type, Keys, 1>(scores, weights);
+        tgi_barrier_wait(find_full(1, step), 0);
+        products::add(find_tile(1, step), weights, state);
+        products::wait_sums(state);
+    }
+
+    /* Returns the number of steps of the rows of the place's tile. No row sees a later key. */
+    __device__ __forceinline__ int count_steps(void) const
+    {
+        const int last = min(place.first + ROWS, place.row_count) - 1;
+        const int end = min(place.end, tgi_attend_find_place(p, place, last) + p.after + 1);
+        return (max(0, end - place.begin) + step_keys - 1) / step_keys;
+    }
+
+    /* Stores the warp's rows of D by way of their queries' place in shared memory, from where lanes
+     * read 16 bytes at once. */
+    __device__ __forceinline__ void store(uint32_t tile)
+    {
+        const tg_attention &a = p.attention;
+        const int lane = tgi_thread() % 32, warp_row = tgi_thread() / 32 * 16;
+        const tgi_attend_line line(tile, warp_row + lane % 16, lane / 16);
+        float factor[2];
+        tgi_attend_add_totals(state);
+        TGI_FOR_UNROLLED(half, 2)
+        {
+            const float total = state.total[0][half];
+            factor[half] = total == 0.0f ? 1.0f : 1.0f / total;
+        }
+        TGI_FOR_UNROLLED(j, Head / 16)
+        {
+            uint32_t pair[4];
+            TGI_FOR_UNROLLED(i, 4)
+            {
+                const float *const sum = &state.sums[0][2 * j + i / 2][i % 2 * 2];
+                pair[i] = tgi_encode_pair(Type, sum[0] * factor[i % 2], sum[1] * factor[i % 2]);
+            }
+            tgi_store_matrices(line.template find<ROWS>(0, 2 * j), pair);
+        }
+        __syncwarp();
+        const int unit = lane % UNITS, rows = place.row_count - place.first - warp_row;
+        uint16_t *const d =
+            static_cast<uint16_t *>(a.d.data) +
+            tgi_attend_offset(a.d, place.query_entry, place.first_head, place.first + warp_row) +
+            8 * unit;
+        TGI_FOR_UNROLLED(i, UNITS / 2)
+        {
+            const int row = (32 * i + lane) / UNITS;
+            if (row < rows && 8 * unit < a.v_head_size)
+                *reinterpret_cast<uint4 *>(d + row * a.d.row_stride) =
+                    tgi_read_shared_unit(tgi_attend_find_unit<ROWS>(tile, warp_row + row, unit));
+        }
+    }
+
+    /* Stores the logarithms of the lane's rows. */
+    __device__ __forceinline__ void store_logs(void)
+    {
+        const tg_attention &a = p.attention;
+        TGI_FOR_UNROLLED(half, 2)
+        {
+            const tgi_attend_row_place row = find_row(half);
+            if (row.is_there && tgi_thread() % 4 == 0)
+                tgi_attend_store_log(
+                    p, tgi_attend_offset(a.log_sum_exp, place.query_entry, row.head, row.query),
+                    state.largest[0][half] * p.scale, state.total[0][half]);
+        }
+    }
+
+    /* Puts the lane's elements of D right whose columns of V have wild elements. */
+    __device__ __forceinline__ void put_right(void)
+    {
+        const tg_heads &heads = p.attention.d;
+        const int size = static_cast<int>(p.attention.v_head_size);
+        __syncwarp(); /* other lanes have stored them */
+        TGI_FOR_UNROLLED(half, 2)
+        {
+            const tgi_attend_row_place row = find_row(half);
+            uint16_t *const d = static_cast<uint16_t *>(heads.data) +
+                                tgi_attend_offset(heads, place.query_entry, row.head, row.query);
+#pragma unroll 1
+            for (int e = tgi_thread() % 4; row.is_there && e < size; e += 4) {
+                const float sum =
+                    tgi_attend_sum_wild<Type>(p, place, row, state.largest[0][half], e);
+                if (sum != 0.0f)
+                    d[e] = static_cast<uint16_t>(tgi_encode_pair(Type, sum, 0.0f));
+            }
+        }
+    }
+
+    __device__ __forceinline__ void go_through(int turns)
+    {
+#pragma unroll 1
+        for (int turn = 0; turn < turns; turn++) {
+            const int steps = count_steps();
+            tgi_attend_clear(state);
+            tgi_barrier_wait(barriers + turn % 2 * 8, turn / 2 & 1);
+#pragma unroll 1
+            for (int step = 0; step < steps; step++) {
+                if (step_keys == 32)
+                    compute<32>(step, turn);
+                else if (step_keys == 64)
+                    compute<64>(step, turn);
+                else if constexpr (Most > 64)
+                    compute<Most>(step, turn);
+            }
+            __syncthreads(); /* all warps have read the queries */
+            store(find_query_tile(turn));
+            if (p.attention.has_log_sum_exp)
+                store_logs();
+            if (has_wild)
+                put_right();
+            if (turn + 2 < turns) {
+                tgi_fence_async_proxy();
+                __syncthreads();
+                if (tgi_thread() < 32)
+                    copy_queries(turn + 2, turn);
+            }
+            place.first += ROWS;
+        }
+    }
+};
+
+/* This is the kernel of a row of short sequences. */
+template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
+static __device__ __forceinline__ void tgi_attend_in_shorts(const tgi_attend_args &p, char *shared)
+{
+    static_assert(Warps == 4 && Queries == 64, "a block is one warpgroup");
+    const uint32_t memory =
+        static_cast<uint32_t>(tgi_make_uniform(static_cast<int>(tgi_shared_address(shared))));
+    tgi_attend_place place =
+        tgi_attend_find_tile<32>(p, static_cast<int>(blockIdx.x), 0, Queries * p.turn_count);
+    tgi_attend_short<Type, Head, Keys> own(p, place, memory);
+    const int turns = min(p.turn_count, (place.row_count - place.first + Queries - 1) / Queries);
+    if (p.lets_next_start)
+        tgi_start_next();
+    own.open(turns);
+    own.go_through(turns);
+}
+
+#endif
