@@ -118,12 +118,36 @@ static __device__ __forceinline__ void copy_piece(const tgi_stage_copy &copy, ui
         tgi_copy_async_if<4>(target, source, is_on);
 }
 
-/* Issues the copies of the last stage across lines, which has `left` of its k and no line missing.
- * They are those of copy_piece, with zeros for the k that are missing. */
+/* Issues the copies of copy_tail that run along k. */
+template <int Lines, int Depth, int Threads>
+static __device__ __forceinline__ void copy_tail_along(const tgi_stage_copy &copy, uint32_t offset,
+                                                       int left)
+{
+    constexpr int lines = Threads / TGI_COPY_RUN; /* a turn of all threads copies as many */
+    const int first = threadIdx.x % TGI_COPY_RUN;
+    const float *source = copy.source;
+    uint32_t target = copy.target + offset;
+#pragma unroll 1
+    for (int line = tgi_make_opaque(0); line < Lines; line += lines) {
+#pragma unroll
+        for (int k = 0; k < Depth; k += TGI_COPY_RUN)
+            tgi_copy_async<4>(target + k * TGI_LINE_WORDS(Lines) * 4, source + k,
+                              first + k < left ? 4 : 0);
+        target += lines * 4;
+        source += lines * copy.stride;
+    }
+}
+
+/* Issues the copies of the last stage, which has `left` of its k and no line missing. They are
+ * those of copy_piece, with zeros for the k that are missing. */
 template <int Lines, int Depth, int Threads, int Mode>
 static __device__ __forceinline__ void copy_tail(const tgi_stage_copy &copy, uint32_t offset,
                                                  int left)
 {
+    if (Mode == TGI_COPY_k) {
+        copy_tail_along<Lines, Depth, Threads>(copy, offset, left);
+        return;
+    }
     typedef tgi_copy_shape<Lines, Depth, Threads, Mode> shape;
     if (shape::has_idle && copy.is_idle)
         return;

@@ -180,13 +180,14 @@ struct tgi_simt {
         tgi_stage_copy a_copy, b_copy;
         uint32_t shared, fill;       /* address of the ring, byte offset of the stage to fill */
         int next;                    /* number of the stage to fill */
+        int has_lines;               /* 1: no line is missing, and the copies have no gap */
         int whole_count, count;      /* stages 0 .. whole_count - 1 have no edge */
         uint32_t a_shared, b_shared; /* the thread's factors in the stage that is read */
         uint32_t read;               /* byte offset of that stage */
 
         __device__ __forceinline__ stream(const tgi_gemm_args &args, const tgi_inner_tile &tile,
                                           uint32_t ring)
-            : shared(ring), fill(0), next(0), whole_count(0)
+            : shared(ring), fill(0), next(0)
         {
             const tgi_problem &p = args.problem;
             const int64_t first_k = tgi_find_first_k(args, static_cast<unsigned>(tile.split));
@@ -198,8 +199,8 @@ struct tgi_simt {
             a_copy = start_copy<Rows, Depth, Threads, AMode>(a, shared);
             b_copy = start_copy<Cols, Depth, Threads, BMode>(b, shared + shape::a_bytes);
             count = static_cast<int>((depth_count + Depth - 1) / Depth);
-            if (is_whole<Rows, AMode>(a) && is_whole<Cols, BMode>(b))
-                whole_count = static_cast<int>(depth_count / Depth);
+            has_lines = is_whole<Rows, AMode>(a) && is_whole<Cols, BMode>(b);
+            whole_count = has_lines ? static_cast<int>(depth_count / Depth) : 0;
         }
 
         /* Finds the thread's factors in the first stage, from k, row and col on. */
@@ -277,12 +278,11 @@ struct tgi_simt {
         const uint32_t shared = copies.shared + copies.fill;
         const int64_t depth = static_cast<int64_t>(copies.next) * Depth;
         const int left = static_cast<int>(copies.a.depth_count - depth);
-        const int has_lines = copies.whole_count > 0;
-        if (AMode != TGI_COPY_k && has_lines)
+        if (copies.has_lines)
             copy_tail<Rows, Depth, Threads, AMode>(copies.a_copy, copies.fill, left);
         else
             copy_edge<Rows, Depth, Threads, AMode>(shared, copies.a, depth);
-        if (BMode != TGI_COPY_k && has_lines)
+        if (copies.has_lines)
             copy_tail<Cols, Depth, Threads, BMode>(copies.b_copy, copies.fill, left);
         else
             copy_edge<Cols, Depth, Threads, BMode>(shared + shape::a_bytes, copies.b, depth);
