@@ -24,10 +24,10 @@ HOPPER = ("sm_90a", "sm_90")  # an image has machine code for one of them, if fo
 # that copies spills, and the others in steps at an edge; those of few keys from turn to turn. Of
 # the rows of src/kernels/wgmma the largest of family loose has some, whose warpgroups have fewer
 # registers, in activations for a D of FP32; a row on slices saves a register around a call. Rows
-# of family dot spill around the epilogue, the wide tile of FP64 one register.
+# of family dot spill around the epilogue, the wide tile of FP64 two registers.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_small_sm75_fp32_16x16x32": (8, 4, 4),
-                "cuda_small_sm90a_fp64_64x64x16": (32, 4, 4),
+                "cuda_small_sm90a_fp64_64x64x16": (32, 8, 8),
                 "cuda_dot_sm80_fp32_16x64x128": (16, 12, 36),
                 "cuda_dot_sm80_bf16_32x64x128": (112, 196, 332),
                 "cuda_dot_sm80_fp16_32x64x128": (112, 196, 332),

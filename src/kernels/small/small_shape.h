@@ -16,20 +16,30 @@
  * in different banks. */
 #define TGI_SMALL_MMA_SHARED_BYTES(rows, cols, threads) ((threads) / 32 * (rows) * ((cols) + 8) * 4)
 
-/* Wide tiles hold padded lines of A and B, then their sums, padded too. So many blocks share a
- * multiprocessor. */
+/* Wide tiles hold padded lines of A and B, in FP32 all lines of one k together, then their sums,
+ * padded too. So many blocks share a multiprocessor. */
 #define TGI_SMALL_WIDE_PAD_BYTES(elem_bytes) ((elem_bytes) == 8 ? 32 : 16)
 #define TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, elem_bytes)                                   \
-    (2 * ((rows) + (cols)) * ((depth) * (elem_bytes) + TGI_SMALL_WIDE_PAD_BYTES(elem_bytes)))
+    (2 * ((elem_bytes) == 4 ? (depth) * (((rows) + (cols)) * 4 + 2 * TGI_SMALL_WIDE_PAD_BYTES(4))  \
+                            : ((rows) + (cols)) * ((depth) * (elem_bytes) +                        \
+                                                   TGI_SMALL_WIDE_PAD_BYTES(elem_bytes))))
 #define TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes)                                           \
-    ((rows) * ((cols) + 8) * ((elem_bytes) == 8 ? 8 : 4))
+    ((rows) * ((cols) + ((elem_bytes) == 4 ? 4 : 8)) * ((elem_bytes) == 8 ? 8 : 4))
 #define TGI_SMALL_WIDE_SHARED_BYTES(rows, cols, depth, elem_bytes)                                 \
     (TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, elem_bytes) >                                    \
              TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes)                                      \
          ? TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, elem_bytes)                                \
          : TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes))
+#define TGI_SMALL_WIDE_FMA_THREADS(sums)                                                           \
+    ((sums) >= 64 ? 384 : (sums) >= 32 ? 512 : (sums) >= 16 ? 640 : 1024)
 #define TGI_SMALL_WIDE_BLOCKS(sums, threads, elem_bytes)                                           \
-    (((elem_bytes) == 8 ? 768 : (sums) >= 32 ? 512 : 1024) / (threads))
+    (((elem_bytes) == 8   ? 768                                                                    \
+      : (elem_bytes) == 4 ? TGI_SMALL_WIDE_FMA_THREADS(sums)                                       \
+                          : 1024) /                                                                \
+     (threads))
+
+/* 1: a wide tile leaves out the products of a half that lies outside D. */
+#define TGI_SMALL_WIDE_HAS_HALVES(sums, elem_bytes) ((elem_bytes) == 4 && (sums) >= 32)
 
 /* The functions without stages have these threads of a block, blocks of a multiprocessor, rows of D
  * of a thread, and values of k whose loads are under way at once. */

@@ -15,7 +15,7 @@
                                threads>                                                            \
             body;                                                                                  \
         constexpr int bytes = TGI_SMALL_WIDE_SHARED_BYTES(rows, cols, depth, sizeof(body::elem));  \
-        static_assert(2 * ((rows) + (cols)) * body::pitch * sizeof(body::elem) <= bytes &&         \
+        static_assert(2 * body::stage_elems * sizeof(body::elem) <= bytes &&                       \
                           (rows)*body::sum_pitch * sizeof(body::sum_type) <= bytes,                \
                       "lines and sums have room");                                                 \
         extern __shared__ __align__(128) char shared[];                                            \

@@ -13,7 +13,14 @@
 template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_store {
     typedef typename tgi_element_of<Type>::sum sum_type;
     static constexpr int is_narrow_type = sizeof(typename tgi_element_of<Type>::type) == 2;
-    static constexpr int sum_pitch = Cols + 8; /* from row to row of the sums */
+    static constexpr int is_fma = Type == TG_TYPE_FP32;
+    static constexpr int sum_pitch = Cols + (is_fma ? 4 : 8); /* from row to row of the sums */
+
+    /* Returns the place of a column's sum in its row. Each four sums of FP32 are rotated by one. */
+    static __device__ __forceinline__ int find_place(int col)
+    {
+        return is_fma ? col / 4 * 4 + (col + 1) % 4 : col;
+    }
 
     static __device__ __forceinline__ void write_sum(sum_type *to, sum_type value)
     {
@@ -66,6 +73,28 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_s
         }
     }
 
+    /* Stores a tile of FP32 as sums alone, by 16 bytes. */
+    static __device__ __forceinline__ void
+    write_units(const tgi_gemm_args &args, const tgi_block_tile &tile, const float *from)
+    {
+        constexpr int across = Cols / 4, stride = Threads / across;
+        const tgi_problem &p = args.problem;
+        const int col = tgi_thread() % across * 4, first = tgi_thread() / across;
+        const int rows = tgi_clamp_count(p.m - tile.row, Rows);
+        if (col >= p.n - tile.col)
+            return;
+        float *to = static_cast<float *>(args.d) +
+                    tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
+        from += first * sum_pitch + col;
+#pragma unroll
+        for (int row = 0; row < Rows; row += stride) {
+            const float4 four = *reinterpret_cast<const float4 *>(from + row * sum_pitch);
+            if (row + first < rows)
+                *reinterpret_cast<float4 *>(to) = make_float4(four.y, four.z, four.w, four.x);
+            to += stride * p.d.row;
+        }
+    }
+
     /* Stores the tile through the epilogue to a D of the operands' type, Width columns of a row at
      * once. */
     template <int Width>
@@ -87,12 +116,18 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_s
             epilogue.read_c(args, row, 0, rows - row, c);
 #pragma unroll
             for (int i = 0; i < at_once; i++) {
-                const tgi_row_piece<sum_type, Width> piece =
-                    *reinterpret_cast<const tgi_row_piece<sum_type, Width> *>(
-                        from + (row + i * stride) * sum_pitch + col);
+                const sum_type *place = from + (row + i * stride) * sum_pitch;
+                if constexpr (is_fma) {
 #pragma unroll
-                for (int j = 0; j < Width; j++)
-                    value[i][j] = piece.element[j];
+                    for (int j = 0; j < Width; j++)
+                        value[i][j] = place[find_place(col + j)];
+                } else {
+                    const tgi_row_piece<sum_type, Width> piece =
+                        *reinterpret_cast<const tgi_row_piece<sum_type, Width> *>(place + col);
+#pragma unroll
+                    for (int j = 0; j < Width; j++)
+                        value[i][j] = piece.element[j];
+                }
             }
             epilogue.finish(args, row, 0, rows - row, c, value);
         }
@@ -126,8 +161,14 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_s
         const tgi_problem &p = args.problem;
         const int col = tgi_thread() % Cols, first = tgi_thread() / Cols;
         const int rows = tgi_clamp_count(p.m - tile.row, Rows) - first;
-        const sum_type *from = shared + first * sum_pitch + col;
+        const sum_type *from = shared + first * sum_pitch + find_place(col);
         const int is_whole = args.split_count == 1;
+        if constexpr (is_fma) {
+            if (args.is_plain && is_whole && args.d_vector_elems > 1 && p.n % 4 == 0) {
+                write_units(args, tile, shared);
+                return;
+            }
+        }
         if (col >= p.n - tile.col)
             return;
         const int64_t offset = tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
