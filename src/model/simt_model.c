@@ -53,15 +53,23 @@ static double find_copy_factor(const tgi_figures *f, const tgi_kernel *kernel, c
                      (sums / f->simt_multipliers);
 }
 
+/* Returns 1 if all rows of D consist of whole units of 16 bytes. */
+static int has_units(const tgi_problem *p)
+{
+    return p->d.col == 1 && p->n % 4 == 0 && p->d.row % 4 == 0 && p->d.batch % 4 == 0;
+}
+
 /* Returns the share of the time of stores that the products of other blocks do not hide. Stores of
- * threads hold up reads of shared memory, bulk stores by TMA do not. */
+ * threads hold up reads of shared memory, bulk stores by TMA do not. Rows of D that begin or end
+ * within a unit take longer. */
 static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                   const tgi_problem *p, double block_count)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     int has_bulk = tgi_arch_has(gpu->capability, TGI_FEATURE_TMA) && p->d.col == 1 &&
                    kernel->thread_rows * kernel->thread_cols <= 64 && !shares_k(kernel);
-    return has_bulk && block_count > 1.0 ? f->simt_exposed_store_share : 1.0;
+    return (has_bulk && block_count > 1.0 ? f->simt_exposed_store_share : 1.0) *
+           (has_units(p) ? 1.0 : f->simt_parts_store_ratio);
 }
 
 /* Returns the cycles in which a multiprocessor does `block_count` blocks that start together. */

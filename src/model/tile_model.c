@@ -25,9 +25,7 @@ static double find_access_ratio(const tgi_figures *f, tg_type type, tgi_access a
     }
 }
 
-/* Returns the multiply-adds of one multiprocessor in a cycle. FP32 and FP64 are multiplied without
- * matrix instructions, narrower types with mma.sync. */
-static double find_rate(const tgi_gpu *gpu, tg_type type)
+double tgi_model_macs_per_cycle(const tgi_gpu *gpu, tg_type type)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     if (is_narrow(type))
@@ -120,27 +118,12 @@ static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kerne
     const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->small_mma_elements_ratio : 1.0;
     const double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     const double compute_s =
-        ratio * macs / (find_rate(gpu, p->type) * f->small_mma_share * gpu->clock_hz);
+        ratio * macs /
+        (tgi_model_macs_per_cycle(gpu, p->type) * f->small_mma_share * gpu->clock_hz);
     return f->small_mma_s +
            find_block_seconds(gpu, work, ceil(work->block_k / kernel->tile_depth),
                               ratio * f->small_mma_stage_s, compute_s) +
            find_block_seconds(gpu, work, 1.0, f->small_mma_block_s, f->small_mma_block_s) +
-           tgi_model_finish_seconds(gpu, kernel, p, work);
-}
-
-/* Returns the seconds of the wide tiles of family small, without the launch. */
-static double find_wide_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
-                                const tgi_tile_work *work)
-{
-    const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const int type = is_narrow(p->type) ? 0 : p->type == TG_TYPE_FP32 ? 1 : 2;
-    const double share = f->small_wide_shares[kernel->tile_rows == kernel->tile_cols ? type : 3];
-    const double elems = (double)kernel->tile_rows * kernel->tile_cols;
-    const double rate = find_rate(gpu, p->type) * share * gpu->clock_hz;
-    const double store_s = elems * f->small_wide_elem_s[type];
-    return find_block_seconds(gpu, work, ceil(work->block_k / work->copy_k),
-                              f->small_wide_stage_s[type], elems * work->copy_k / rate) +
-           find_block_seconds(gpu, work, 1.0, store_s, store_s) +
            tgi_model_finish_seconds(gpu, kernel, p, work);
 }
 
@@ -151,7 +134,7 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
     double fixed_s = find_base_seconds(gpu, p, work);
     if (work->copy_k > 0.0)
-        return fixed_s + fmax(find_wide_seconds(gpu, kernel, p, work), memory_s);
+        return fixed_s + fmax(tgi_model_wide_seconds(gpu, kernel, p, work), memory_s);
     fixed_s += find_terms_seconds(gpu, p, work);
     if (kernel->math == TGI_MATH_mma)
         return fixed_s + fmax(find_small_mma_seconds(gpu, kernel, p, work), memory_s);
@@ -159,7 +142,7 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     int sums = kernel->thread_rows * kernel->thread_cols;
     double share = f->small_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : 2];
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
-    double compute_s = macs / (find_rate(gpu, p->type) * share * gpu->clock_hz);
+    double compute_s = macs / (tgi_model_macs_per_cycle(gpu, p->type) * share * gpu->clock_hz);
     double latency_s = f->small_stage_s + compute_s;
     latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
@@ -182,7 +165,7 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double tiles = is_mma ? work->tile_count : ceil(work->tile_count / 32.0) * 32.0;
     const double macs = tiles * kernel->tile_rows * kernel->tile_cols * tile_k;
     const double compute_s =
-        macs / (find_rate(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz);
+        macs / (tgi_model_macs_per_cycle(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz);
     /* The workers of a block, threads or warps, form the tiles of a group in turn. */
     const double workers = kernel->thread_count / (is_mma ? 32.0 : 1.0);
     const double turns = ceil(work->tile_count / workers);
@@ -368,8 +351,8 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     double share = f->skinny_share * under_way / (under_way + f->skinny_half_bytes) /
                    (1.0 + f->skinny_a_ratio * kernel->tile_rows / kernel->tile_cols);
     double macs = (double)kernel->tile_rows * kernel->tile_cols * work->block_k;
-    double compute_s =
-        macs * work->blocks_per_sm / (share * find_rate(gpu, p->type) * gpu->clock_hz);
+    double compute_s = macs * work->blocks_per_sm /
+                       (share * tgi_model_macs_per_cycle(gpu, p->type) * gpu->clock_hz);
     /* The block's stages follow one another, and all blocks together share memory's rate. */
     double step_s = f->skinny_latency_s / (kernel->stage_count - 1);
     double memory_s = find_stream_seconds(gpu, kernel, p, work);

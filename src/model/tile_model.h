@@ -24,6 +24,7 @@ typedef struct tgi_tile_work {
     double tile_cols;   /* columns of a tile of families rank and dot */
     double copy_bytes;  /* bytes of the narrower of the accesses to A and B in family mma */
     double copy_k;      /* k of a stage of a wide tile of family small; 0: it is not wide */
+    double sum_share;   /* share of a wide tile's sums that are multiplied */
     double tile_count;  /* tiles of a block's stage, family batch; of a block, rank and dot */
     double a_lines;     /* lines of A that a warp of family small without stages reads at once */
     int blocks_per_sm;  /* most resident blocks */
@@ -44,6 +45,10 @@ double tgi_model_splits_seconds(const tgi_problem *problem, const tgi_tile_work 
 double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                 const tgi_problem *problem, const tgi_tile_work *work);
 
+/* Returns the multiply-adds of one multiprocessor in a cycle. FP32 and FP64 are multiplied without
+ * matrix instructions, narrower types with mma.sync. */
+double tgi_model_macs_per_cycle(const tgi_gpu *gpu, tg_type type);
+
 /* Returns the seconds of a kernel that only reads and writes `bytes` of operands. */
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
 
@@ -61,6 +66,9 @@ double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                               const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_tile_work *work);
+/* Returns the seconds of wide tiles of family small, without the launch, memory and splits. */
+double tgi_model_wide_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                              const tgi_problem *problem, const tgi_tile_work *work);
 /* Returns the seconds of family small without stages. work->split_count threads share out k, each
  * with block_k of it, loads copy_k values of it at once, and finishes tile_count rows of D. Access
  * by vectors means that B lies along k. */

@@ -33,6 +33,19 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                   (int)tgi_type_bytes(kernel->type));
 }
 
+/* Returns the share of the sums of wide tiles that are multiplied. A tile with halves leaves out
+ * one that lies outside D. */
+static double find_sum_share(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const int sums = kernel->thread_rows * kernel->thread_cols;
+    if (!TGI_SMALL_WIDE_HAS_HALVES(sums, (int)tgi_type_bytes(kernel->type)))
+        return 1.0;
+    return (double)tgi_round_up(p->m, kernel->tile_rows / 2) *
+           (double)tgi_round_up(p->n, kernel->tile_cols / 2) /
+           (double)tgi_round_up(p->m, kernel->tile_rows) /
+           (double)tgi_round_up(p->n, kernel->tile_cols);
+}
+
 /* Returns the slower of the accesses to A and B. Kernels on matrix instructions load lines that run
  * across k element by element. */
 static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
@@ -226,6 +239,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const tgi_tile_work work = {.block_count = (double)row_blocks * (double)col_blocks *
                                                (double)p->batch_count,
                                 .copy_k = is_wide(kernel) ? kernel->tile_depth : 0.0,
+                                .sum_share = find_sum_share(kernel, p),
                                 .blocks_per_sm = resident,
                                 .access = find_access(kernel, p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_small_seconds, proposal);

@@ -1,0 +1,35 @@
+/* Predicts the wide tiles of family small. */
+#include <math.h>
+
+#include "model/figures.h"
+#include "model/tile_model.h"
+
+/* Returns the index of a wide tile in the lists of figures: 16-bit types, FP64, and FP32 with 8,
+ * 16, 32 or 64 sums a thread. */
+static int find_index(const tgi_kernel *kernel)
+{
+    const int sums = kernel->thread_rows * kernel->thread_cols;
+    if (kernel->type != TG_TYPE_FP32)
+        return kernel->type == TG_TYPE_FP64;
+    return sums >= 64 ? 5 : sums >= 32 ? 4 : sums >= 16 ? 3 : 2;
+}
+
+double tgi_model_wide_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                              const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int i = find_index(kernel), type = i < 2 ? i : 2;
+    const double elems = (double)kernel->tile_rows * kernel->tile_cols;
+    const double rate =
+        tgi_model_macs_per_cycle(gpu, p->type) * f->small_wide_shares[i] * gpu->clock_hz;
+    const double product_s = elems * work->sum_share * work->copy_k / rate;
+    const double store_s = elems * f->small_wide_elem_s[type];
+    /* Blocks that share a multiprocessor share the rate of products and stores. Blocks start as
+     * others end, so that a last wave that is not full costs only its share. */
+    const double per_sm = ceil(work->block_count / gpu->sm_count);
+    const double resident = fmin(per_sm, work->blocks_per_sm);
+    return fmax(1.0, per_sm / resident) * (ceil(work->block_k / work->copy_k) *
+                                               (f->small_wide_stage_s[i] + resident * product_s) +
+                                           resident * store_s) +
+           tgi_model_finish_seconds(gpu, kernel, p, work);
+}
