@@ -2,13 +2,14 @@
  * test_tma_calls tests which operands TMA brings. The fake driver tells the boxes of all tensor
  * maps, and refuses the strides that the driver refuses. A C of 16 bits whose lines a map cannot
  * describe has none, and neither has a C that begins between units of 16 bytes. FP64 operands that
- * begin there are left to family dmma.
+ * begin there are left to family dmma. It also tests where the next kernel starts.
  *
  * SPDX-License-Identifier: MIT
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -225,11 +226,45 @@ static void test_far_lines(void **state)
     tg_destroy_context(context);
 }
 
+/* The next kernel waits for all blocks of a product that takes a third of L2 without a pass, if few
+ * blocks read each line of the larger operand. */
+static void test_start_of_the_next_kernel(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem, *kernel;
+        int is_next_early;
+    } cases[] = {{"47x5880x3840:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", 0},
+                 {"3840x48x5880:tn:fp16:d=fp16", "cuda_wgmma_sm90a_fp16_128x64x64", 0},
+                 {"47x1440x3840:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", 1},
+                 {"47x5880x3839:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", 1},
+                 {"2704x2704x2704:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_128x128x64", 1}};
+    tg_buffers buffers = {.struct_bytes = sizeof buffers};
+    fake_reset()->argument_bytes = sizeof(tgi_wgmma_args);
+    tg_context *context = fake_open_context("cuda");
+    buffers.a = (void *)((uintptr_t)1 << 32); /* the fake driver reads no operand */
+    buffers.b = (void *)((uintptr_t)2 << 32);
+    buffers.d = (void *)((uintptr_t)3 << 32);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tg_plan *plan = make_plan(context, cases[i].problem, cases[i].kernel);
+        tgi_wgmma_args args;
+        assert_int_equal(tg_execute_plan(plan, &buffers), 0);
+        memcpy(&args, fake_reach()->argument, sizeof args);
+        if (args.is_next_early != cases[i].is_next_early)
+            fail_msg("%s: is_next_early is %d", cases[i].problem, args.is_next_early);
+        tg_destroy_plan(plan);
+    }
+    tg_destroy_context(context);
+    fake_reach()->argument_bytes = 0;
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_boxes_of_c), cmocka_unit_test(test_map_of_a_later_c),
-        cmocka_unit_test(test_offset_operands_of_fp64), cmocka_unit_test(test_layouts_of_fp64),
-        cmocka_unit_test(test_far_lines)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_boxes_of_c),
+                                       cmocka_unit_test(test_map_of_a_later_c),
+                                       cmocka_unit_test(test_offset_operands_of_fp64),
+                                       cmocka_unit_test(test_layouts_of_fp64),
+                                       cmocka_unit_test(test_far_lines),
+                                       cmocka_unit_test(test_start_of_the_next_kernel)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

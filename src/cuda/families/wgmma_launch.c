@@ -23,6 +23,8 @@
 #define ADD_THREADS 128
 #define MANY_SPLITS 8 /* so many splits are added by more blocks, in narrow tiles, without TMA */
 #define WORKSPACE_UNIT_BYTES 256
+#define L2_LEAST_SHARE 0.333 /* share of L2 from which the next kernel starts late */
+#define FEW_READERS 2        /* blocks that read a line */
 
 enum { BASE_A, BASE_B, BASE_C, BASE_D, BASE_COUNT, SLOT_COUNT = BASE_COUNT + TGI_UNALIGNED_KINDS };
 
@@ -249,6 +251,22 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
              tgi_wgmma_find_suffix(&args->gemm.problem, operand));
 }
 
+/* Returns 1 if the next kernel is to start where a block of this one has ended, 0 if when all have.
+ * In the latter case the same call runs its blocks on the same multiprocessors each time. L2 has
+ * two parts, and a line that multiprocessors at both read lies in both. A line that few blocks read
+ * is then read by the same part in each call, so that L2 keeps more of large operands for the next
+ * call. */
+static int is_next_early(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
+                         const tgi_operand operand[2])
+{
+    const double share = tgi_model_tile_bytes(p) / (double)machine->gpu.l2_bytes;
+    const int64_t rows = tgi_wgmma_row_clusters(kernel, p, 1);
+    const int64_t cols = tgi_wgmma_col_tiles(kernel, p);
+    const int has_pass =
+        tgi_kernels_has_slices(kernel) || operand[0].is_repacked || operand[1].is_repacked;
+    return has_pass || share < L2_LEAST_SHARE || (rows > FEW_READERS && cols > FEW_READERS);
+}
+
 static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
                           const tgi_problem *given, const tgi_wgmma_decision *decision,
                           wgmma_panel *panel)
@@ -266,6 +284,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
     tgi_gemm_prepare_args(&p, &args->gemm);
     tgi_wgmma_describe(kernel, &p, operand);
     tgi_wgmma_prepare_tiles(kernel, decision, operand, args);
+    args->is_next_early = is_next_early(machine, kernel, &p, operand);
     const int64_t offset =
         tgi_round_up(tgi_wgmma_partial_tile_bytes(kernel, &p, decision), WORKSPACE_UNIT_BYTES);
     if (panel->is_sliced)

@@ -145,7 +145,8 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
         if (tgi_is_c_staged<Shape>(args, tile))
             tgi_bring_c<Shape>(args, memory, ring, tile, Shape::producer_warps == 1 || warp == 0);
     }
-    tgi_start_next();
+    if (feed::get_args(given).is_next_early)
+        tgi_start_next();
     /* Without these waits the block could end while blocks of the cluster signal its barriers. */
     for (int i = 0; column.count > 1 && i < Shape::stages; i++, ring.advance())
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);

@@ -29,6 +29,8 @@ typedef struct tgi_wgmma_args {
     tgi_cluster_work work; /* a step of k is 128 bytes of a line, or a chunk of slices */
     tgi_slice_ranges a_slices, b_slices;
     int32_t slice_count, first_product; /* the first of TGI_SLICE_PRODUCTS that is formed */
+    /* 1: the next kernel of the stream starts where a block has ended; 0: when all have. */
+    int32_t is_next_early;
     int32_t is_second; /* 1: the problem has the second of the shapes that the kernel serves */
     void *run_sums;    /* a tile of FP32 sums for each block, if k has more than one run */
     tgi_tensor_map c_map;
