@@ -344,7 +344,7 @@ typedef struct tg_problem {
 } tg_problem;
 
 /* Tells a compiler that the function does not read through pointer argument `index`, so that it
- * does not warn of uninitialised memory there. */
+ * does not warn of uninitialized memory there. */
 #define TG_NOT_READ(index)
 #if defined(__has_attribute)
 #if __has_attribute(access)

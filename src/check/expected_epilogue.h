@@ -10,7 +10,8 @@
 
 #include "check.h"
 
-/* The terms that the epilogue adds to alpha s (A B) in one element of D: beta C and the bias. */
+/* Holds the terms that the epilogue adds to alpha s (A B) in one element of D: beta C and the
+ * bias. */
 typedef struct check_added {
     long double sum;  /* beta C + bias */
     long double size; /* |beta C| + |bias| */

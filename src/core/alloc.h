@@ -9,7 +9,7 @@
 /* Returns zeroed memory for a small object, or NULL with the thread's detail set. */
 void *tgi_alloc_object(int64_t size_bytes);
 
-/* Returns uninitialised memory for matrix blocks, or NULL with the detail set. Blocks are aligned
+/* Returns uninitialized memory for matrix blocks, or NULL with the detail set. Blocks are aligned
  * to 64 bytes. Blocks of 2 MiB and more are aligned to 2 MiB and ask for huge pages. */
 void *tgi_alloc_block(int64_t size_bytes);
 

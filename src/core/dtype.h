@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* These functions are inlined even without optimisation, so that a caller's instruction set (target
+/* These functions are inlined even without optimization, so that a caller's instruction set (target
  * attribute) holds for the body too. */
 #if defined(__CUDACC__)
 #define TGI_INLINE static __device__ __forceinline__

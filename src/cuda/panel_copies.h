@@ -1,7 +1,8 @@
 /*
  * Copies panels between operands in the processor's memory and the device, on two streams of their
- * own, while other work goes on. Panels go through pinned blocks, which the calling thread and its
- * helpers fill and empty. A panel in pinned memory is copied directly unless its lines are short.
+ * own, while other work goes on. Panels go through pinned blocks, which the calling thread and
+ * other threads fill and empty. A panel in pinned memory is copied directly unless its lines are
+ * short.
  */
 #ifndef TGI_CUDA_PANEL_COPIES_H
 #define TGI_CUDA_PANEL_COPIES_H

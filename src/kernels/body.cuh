@@ -70,9 +70,16 @@
  *                             reads, beside a part, the factors of the next, which may be the first
  *                             part of the next stage
  *
- * Bodies whose threads have different tasks have loops of their own, which name the same four:
- * skinny/skinny.cuh, wgmma/wgmma.cuh, attend/attend.cuh. So do bodies without steps along k:
- * batch/batch.cuh, small/small_direct.cuh, small/small_short.cuh.
+ * The drivers call the bodies of simt, dmma, dmma_tma, small, small_mma, small_wide, mma and
+ * mma_slices. Three more headers have loops of their own that call the four functions:
+ * skinny/skinny.cuh, small/small_direct.cuh and small/small_short.cuh. A body of skinny whose
+ * operand B goes straight to registers, skinny/dot_mma.cuh, needs no setup().
+ *
+ * Other families have the four tasks under names of their own, which their headers list. wgmma
+ * (wgmma/wgmma.cuh) has tgi_setup, tgi_produce to load, and tgi_consume to multiply and to finish.
+ * batch (batch/batch.cuh) has a body with setup, multiply and finish, but loads by
+ * tgi_load_entries. Attention (attend/attend.cuh) multiplies twice for a step, and has its tasks in
+ * several files.
  */
 #ifndef TGI_BODY_CUH
 #define TGI_BODY_CUH

@@ -1,4 +1,5 @@
-/* The rungs of attention for the simulator: a function for each row, around its `attend`. */
+/* Instantiates the rungs of attention for the simulator: a function for each row, around its
+ * `attend`. */
 #include "kernels/attention_ladder/attention_rungs.cuh"
 
 #define TGI_TEMPLATE(...) <__VA_ARGS__>

@@ -1,6 +1,7 @@
 /*
- * The rows of families mma, mma_bf16x and mma_fp16x for the simulator: a function for each row of
- * mma_rows.h, which takes the address of the kernel's argument, around the row's kernel.
+ * Instantiates the rows of families mma, mma_bf16x and mma_fp16x for the simulator: a function for
+ * each row of mma_rows.h, which takes the address of the kernel's argument, around the row's
+ * kernel.
  */
 #include "kernels/mma/mma.cuh"
 #include "kernels/mma/mma_slices.cuh"

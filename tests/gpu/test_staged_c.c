@@ -35,7 +35,7 @@ static const c_case cases[] = {
     {200, 328, 72, 2, 8, 1},  {1496, 1000, 200, 1, 0, 1}, {72, 1064, 208, 1, 0, 1},
     {1, 1000, 200, 2, 0, 0},  {1000, 1, 200, 2, 0, 0}};
 
-/* The operations beside C. */
+/* Names the operations of the epilogue beside C. */
 typedef struct operations {
     tg_bias bias;
     tg_activation activation;

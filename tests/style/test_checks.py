@@ -216,7 +216,11 @@ class LanguageTest(unittest.TestCase):
                        "A block that is kept, which others read", "cuBLAS with its default choice"):
             self.assertIn("begins without a verb",
                           self.find_headers("src/core/a.h", f"/* {header}. It ticks. */\n"))
-            self.assertEqual(self.find_headers("src/kernels/a.h", f"/* {header}. */\n"), "")
+            self.assertIn("begins without a verb",
+                          self.find_headers("src/kernels/a.cuh", f"/* {header}. */\n"))
+            for ladder in ("ladder", "attention_ladder"):
+                self.assertEqual(
+                    self.find_headers(f"src/kernels/{ladder}/l.cu", f"/* {header}. */\n"), "")
         for header in ("Declares the clock", "The clock is that of a device", "Tests of bits fail",
                        "tilegemm info: shows the machine"):
             self.assertEqual(self.find_headers("cli/a.h", f"/*\n * {header}. */\n"), "")

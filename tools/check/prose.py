@@ -29,8 +29,8 @@ VERBS = set("are be been can cannot come do does get give go has have is keep li
 FUNCTION = re.compile(r"(?!typedef|struct|return)[A-Za-z_][^=;]*\w\(|(export )?(async )?function ")
 # The first sentence of a file needs a verb outside its clauses. It may begin with one (Declares),
 # but not with a noun in the plural (Vectors of ...). A verb behind a colon (attend: runs ...) will
-# do.
-HEADED = re.compile(r"(?:src/(?!kernels/)|cli/|dist/).*\.(?:c|h|def)")
+# do. The files of the ladders are left out, because they begin with the number and name of a rung.
+HEADED = re.compile(r"(?:src/(?!kernels/(?:attention_)?ladder/)|cli/|dist/).*\.(?:c|h|def|cu|cuh)")
 HEADER = re.compile(r"\s*/\*(.*?)\*/", re.S)
 CLAUSE = re.compile(r",? \b(?:which|that|whose|where|when|while|if|as|before|after|until|since)\b"
                     r"[^,]*(?:,|$)")
@@ -39,10 +39,10 @@ PLURAL = re.compile(r"(?!Tests|Measures|Multiplies|Tells|Fills|Asserts)[A-Z][a-z
 HEADER_VERBS = VERBS | set(
     "adds appears applies apply becomes begins belongs brings checks chooses compares computes "
     "consists converts copies counts decides declares depends describes divides embeds ends fills "
-    "finds forms gives hands holds joins keeps launches lets lists makes means measures move "
-    "moves multiplies multiply names needs opens plans predicts puts reads replace replaces "
-    "returns runs says serve serves share shares shows splits stands starts states stays stores "
-    "surround takes tell tells touch turns uses waits works wraps writes".split())
+    "finds forms gives hands holds instantiates joins keeps launches lets lists makes means "
+    "measures move moves multiplies multiply names needs opens plans predicts puts reads replace "
+    "replaces returns runs says serve serves share shares shows splits stands starts states stays "
+    "stores surround takes tell tells touch turns uses waits works wraps writes".split())
 # An example of --help, which argp would break at its right margin.
 EXAMPLE = re.compile(r'"(  tilegemm [^"\n]*)\\n"')
 HELP_WIDTH_MAX = 79

@@ -107,7 +107,7 @@ typedef struct tgi_driver {
     int version; /* CUDA version that it supports: 1000 major + 10 minor */
 } tgi_driver;
 
-/* Returns the driver, which is opened and initialised once in a process. Without a driver, with one
+/* Returns the driver, which is opened and initialized once in a process. Without a driver, with one
  * that is too old or without a device it returns NULL, sets *status to NO_DEVICE and tells in the
  * detail what is missing. */
 const tgi_driver *tgi_driver_open(tg_status *status);

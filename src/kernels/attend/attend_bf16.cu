@@ -1,4 +1,4 @@
-/* Attention on BF16. */
+/* Instantiates the kernels of attention on BF16. */
 #define TGI_IMAGE_attend_bf16 TGI_CHOSEN
 #include "kernels/attend/attend_instances.cuh"
 

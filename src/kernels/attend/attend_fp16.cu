@@ -1,4 +1,4 @@
-/* Attention on FP16. */
+/* Instantiates the kernels of attention on FP16. */
 #define TGI_IMAGE_attend_fp16 TGI_CHOSEN
 #include "kernels/attend/attend_instances.cuh"
 

@@ -1,6 +1,6 @@
 /*
- * Attention by wgmma (sm_90a). One warpgroup copies tiles of K and V into a ring, and each of the
- * others has 64 queries. These take turns at the tensor cores: while the products of one are
+ * Computes attention by wgmma (sm_90a). One warpgroup copies tiles of K and V into a ring, and each
+ * of the others has 64 queries. These take turns at the tensor cores: while the products of one are
  * computed, another turns scores into weights. Within a warpgroup the sums of a step are issued
  * after the scores of the next step and computed beside its exponentials. Earlier sums are rescaled
  * while those scores are computed.

@@ -1,5 +1,5 @@
-/* Attention on BF16 and FP16 for sm_90a. One image has both, because its compression stores what
- * they share once. */
+/* Instantiates the kernels of attention on BF16 and FP16 for sm_90a. One image has both, because
+ * its compression stores what they share once. */
 #define TGI_IMAGE_attend_hopper TGI_CHOSEN
 #include "kernels/attend/attend_clusters.cuh"
 #include "kernels/attend/attend_groups.cuh"

@@ -1,6 +1,7 @@
 /*
- * The kernels of attention: one for each row of the source's image in attention_kernels.def, and
- * the merge of splits. A source defines TGI_IMAGE_<image>, and calls TGI_ATTEND_MERGE by type.
+ * Instantiates the kernels of attention, one for each row of the source's image in
+ * attention_kernels.def, and the merge of splits. A source defines TGI_IMAGE_<image>, and calls
+ * TGI_ATTEND_MERGE by type.
  */
 #include "kernels/instances.cuh"
 #include "core/types.h"

@@ -1,9 +1,9 @@
 /*
- * Attention of few keys. A warp has 16 queries and at most 128 elements of their heads, and reads
- * Q, K and V from global memory into the registers from which mma.sync takes them. If there is one
- * step of keys, it stays there. If there are more, they stay in shared memory in the order in which
- * lanes have read them, for all warps of the block. Warps of larger heads add their scores in
- * shared memory, and warps that share out the keys add their states there.
+ * Computes attention of few keys. A warp has 16 queries and at most 128 elements of their heads,
+ * and reads Q, K and V from global memory into the registers from which mma.sync takes them. If
+ * there is one step of keys, it stays there. If there are more, they stay in shared memory in the
+ * order in which lanes have read them, for all warps of the block. Warps of larger heads add their
+ * scores in shared memory, and warps that share out the keys add their states there.
  *
  * Both products may take their elements in any order. Lane 4 g + c reads 16 bytes at once. They are
  * elements 32 i + 8 c .. + 7 of a row of Q or K, operands of two products, and elements

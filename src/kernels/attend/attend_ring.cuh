@@ -102,7 +102,7 @@ template <class Sizes> struct tgi_attend_ring {
             tgi_barrier_arrive(find_q_empty());
     }
 
-    /* Initialises the barriers of the block and prefetches the tensor maps. */
+    /* Initializes the barriers of the block and prefetches the tensor maps. */
     static __device__ __forceinline__ void open(const tgi_attend_args &p, uint32_t q)
     {
         const tgi_attend_ring ring(q);

@@ -1,8 +1,9 @@
 /*
- * Attention of short sequences by wgmma (sm_90a). A block is one warpgroup. All keys of a head stay
- * in its shared memory, and it computes one tile of 64 queries after another with them. Its parts
- * follow each other: copies, scores, weights, sums, stores. The other blocks of the multiprocessor
- * fill the gaps. Operands are those that TMA can copy, and D has whole units of 16 bytes.
+ * Computes attention of short sequences by wgmma (sm_90a). A block is one warpgroup. All keys of a
+ * head stay in its shared memory, and it computes one tile of 64 queries after another with them.
+ * Its parts follow each other: copies, scores, weights, sums, stores. The other blocks of the
+ * multiprocessor fill the gaps. Operands are those that TMA can copy, and D has whole units of 16
+ * bytes.
  */
 #ifndef TGI_ATTEND_SHORT_CUH
 #define TGI_ATTEND_SHORT_CUH
@@ -81,7 +82,7 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
             p, at, find_query_tile(turn), barriers + turn % 2 * 8);
     }
 
-    /* Initialises the barriers, waits for the stream, and begins to copy the keys and the queries
+    /* Initializes the barriers, waits for the stream, and begins to copy the keys and the queries
      * of the first two tiles. Each warp issues some of the copies. */
     __device__ __forceinline__ void open(int turns)
     {

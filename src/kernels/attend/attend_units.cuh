@@ -1,4 +1,4 @@
-/* Reads of units of eight elements from memory into registers. */
+/* Reads units of eight elements from memory into registers. */
 #ifndef TGI_ATTEND_UNITS_CUH
 #define TGI_ATTEND_UNITS_CUH
 

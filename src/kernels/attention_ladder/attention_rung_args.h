@@ -1,6 +1,6 @@
 /*
- * The argument of a rung of attention: tensors [batch][head][row][element] without gaps, of the
- * row's type. The host (C11) fills it, the kernel reads it from constant memory.
+ * Declares the argument of a rung of attention: tensors [batch][head][row][element] without gaps,
+ * of the row's type. The host (C11) fills it, the kernel reads it from constant memory.
  */
 #ifndef TGI_ATTENTION_RUNG_ARGS_H
 #define TGI_ATTENTION_RUNG_ARGS_H

@@ -1,4 +1,4 @@
-/* The rungs of attention, each in a namespace that bears its family's name. */
+/* Includes the rungs of attention, each in a namespace that bears its family's name. */
 #ifndef TGI_ATTENTION_RUNGS_CUH
 #define TGI_ATTENTION_RUNGS_CUH
 

@@ -1,4 +1,4 @@
-/* The kernels of family batch, one for each row of kernels.def. */
+/* Instantiates the kernels of family batch, one for each row of kernels.def. */
 #define TGI_LEAST_D_BYTES 2
 
 #include "kernels/instances.cuh"

@@ -1,6 +1,4 @@
-/*
- * Family batch on FP32. A thread forms a tile of a product by multiply-adds.
- */
+/* Multiplies FP32 in family batch. A thread forms a tile of a product by multiply-adds. */
 #ifndef TGI_BATCH_FMA_CUH
 #define TGI_BATCH_FMA_CUH
 
@@ -99,7 +97,7 @@ template <typename T, int Rows, int Cols> struct tgi_batch_fma {
 
     typedef T sums[Rows][Cols];
 
-    /* A tile's entry in the group, and its lines. */
+    /* Holds a tile's entry in the group, and its lines. */
     struct place {
         int entry;
         lines<Rows> rows;

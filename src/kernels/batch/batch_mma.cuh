@@ -1,6 +1,6 @@
 /*
- * Family batch on BF16, FP16 and FP64. A warp forms a tile of 16 x 16 of a product by matrix
- * instructions (batch_fragments.cuh).
+ * Multiplies BF16, FP16 and FP64 in family batch. A warp forms a tile of 16 x 16 of a product by
+ * matrix instructions (batch_fragments.cuh).
  */
 #ifndef TGI_BATCH_MMA_CUH
 #define TGI_BATCH_MMA_CUH
@@ -28,7 +28,8 @@ template <tg_type Type> struct tgi_batch_mma {
 
     typedef sum_type sums[2][4];
 
-    /* A tile's entry in the group, its first row and column, and the offsets of its operands. */
+    /* Holds a tile's entry in the group, its first row and column, and the offsets of its
+     * operands. */
     struct place {
         int entry, row, col, a, b;
     };

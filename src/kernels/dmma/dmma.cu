@@ -1,4 +1,4 @@
-/* The kernels of family dmma, one for each row of kernels.def. */
+/* Instantiates the kernels of family dmma, one for each row of kernels.def. */
 #include "kernels/instances.cuh"
 #include "kernels/dmma/dmma_shape.h"
 #include "kernels/dmma/dmma.cuh"

@@ -1,6 +1,6 @@
 /*
- * Family dmma: FP64 on the FP64 matrix instructions of tensor cores. Each warp forms a part of the
- * block's tile by products of a wide operand, 16 x 4, and a narrow one, 4 x 8. The body
+ * Family dmma multiplies FP64 by the FP64 matrix instructions of tensor cores. Each warp forms a
+ * part of the block's tile by products of a wide operand, 16 x 4, and a narrow one, 4 x 8. The body
  * (kernels/body.cuh) has a form for each storage order, tgi_dmma, with load() and multiply(). They
  * leave the sums in shared memory, from where finish() stores them with the same code.
  *
@@ -81,7 +81,7 @@ struct tgi_dmma {
         return tgi_count_k(args, find_first(args, tile));
     }
 
-    /* The source of this thread's copies of a tile. */
+    /* Holds where this thread's next copies of a tile come from, and their limits. */
     struct source {
         const tgi_gemm_args &args;
         const tgi_block_tile &tile;
@@ -270,7 +270,7 @@ struct tgi_dmma {
     }
 };
 
-/* The body of all four storage orders. */
+/* This body serves all four storage orders. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
 struct tgi_dmma_body {
     struct sums {

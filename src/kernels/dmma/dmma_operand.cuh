@@ -1,6 +1,6 @@
 /*
- * A stage's part of an operand of family dmma in shared memory: how threads copy it and how lanes
- * read their elements of the instruction.
+ * Declares a stage's part of an operand of family dmma in shared memory: how threads copy it and
+ * how lanes read their elements of the instruction.
  */
 #ifndef TGI_DMMA_OPERAND_CUH
 #define TGI_DMMA_OPERAND_CUH
@@ -20,7 +20,7 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
 
     alignas(16) double elem[lines * pitch];
 
-    /* The line and the element at which this thread's accesses begin. */
+    /* Return the line and the element at which this thread's accesses begin. */
     static __device__ __forceinline__ int first_line()
     {
         return static_cast<int>(threadIdx.x) / (elems / 2);
@@ -31,9 +31,9 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
         return static_cast<int>(threadIdx.x) % (elems / 2) * 2;
     }
 
-    /* The reach of this thread's copies of a stage: how many copy both elements at once, or only
-     * the first, or only the second. Places of rows and columns outside D keep their old content,
-     * because their sums are not stored. */
+    /* Holds the reach of this thread's copies of a stage: how many copy both elements at once, or
+     * only the first, or only the second. Places of rows and columns outside D keep their old
+     * content, because their sums are not stored. */
     struct reach {
         int pair_count, first_count, second_count;
 

@@ -1,4 +1,4 @@
-/* The kernels of family dmma_tma, one for each row of kernels.def. */
+/* Instantiates the kernels of family dmma_tma, one for each row of kernels.def. */
 #include "kernels/dmma/dmma_tma.cuh"
 #include "kernels/instances.cuh"
 

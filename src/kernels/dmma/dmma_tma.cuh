@@ -1,15 +1,15 @@
 /*
- * Family dmma_tma: FP64 on the matrix instructions of Hopper's tensor cores, operands brought by
- * TMA. A block forms a tile of D from a ring of stages in shared memory, each warp a part of the
- * tile. One thread of the block requests stages as they are released: a warp that did nothing else
- * would take registers from the others.
+ * Family dmma_tma multiplies FP64 by the matrix instructions of Hopper's tensor cores. TMA brings
+ * the operands. A block forms a tile of D from a ring of stages in shared memory, each warp a part
+ * of the tile. One thread of the block requests stages as they are released: a warp that did
+ * nothing else would take registers from the others.
  *
  * A stage has lines of 16 elements under the 128-byte swizzle: for every 16 values of k the tile's
  * rows of A and then its columns of B. They are read without bank conflicts.
  *
- *     setup()      mbarriers of the stages and tensor maps; waits for the kernel before
+ *     setup()      prepares mbarriers of the stages and tensor maps; waits for the kernel before
  *     load()       the first warp waits until a stage is empty and requests a step by TMA
- *     multiply()   a team's products of a stage, which it then releases
+ *     multiply()   adds a team's products of a stage, which it then releases
  *     finish()     adds the teams' sums, which lie in shared memory, and stores the tile
  */
 #ifndef TGI_DMMA_TMA_CUH
@@ -291,7 +291,7 @@ static __device__ __forceinline__ void tgi_store_dmma_tma(const tgi_gemm_args &a
     tgi_store_terms<Rows, Cols, pitch, Threads>(args, tile, sums);
 }
 
-/* The body of all four storage orders. */
+/* This body serves all four storage orders. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
 struct tgi_dmma_tma_body {
     struct sums {
@@ -316,7 +316,7 @@ struct tgi_dmma_tma_body {
             tgi_prefetch_map(&args.a.map);
             tgi_prefetch_map(&args.b.map);
         }
-        /* Without this barrier a thread would use a barrier that is not initialised. */
+        /* Without this barrier a thread would use a barrier that is not initialized. */
         __syncthreads();
         tgi_wait_for_stream();
     }

@@ -1,6 +1,6 @@
 /*
- * Rungs 1 to 8, which the simulator runs with other tiles too, each in a namespace that bears its
- * family's name.
+ * Includes rungs 1 to 8, which the simulator runs with other tiles too, each in a namespace that
+ * bears its family's name.
  */
 #ifndef TGI_FIRST_RUNGS_CUH
 #define TGI_FIRST_RUNGS_CUH

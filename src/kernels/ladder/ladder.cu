@@ -1,6 +1,6 @@
 /*
- * The ladder's kernels: one __global__ function for each of its rows in kernels.def, around
- * multiply<rows of the tile> of the file that explains the rung.
+ * Instantiates the ladder's kernels: one __global__ function for each of its rows in kernels.def,
+ * around multiply<rows of the tile> of the file that explains the rung.
  */
 #include "kernels/instances.cuh"
 #include "kernels/ladder/first_rungs.cuh"

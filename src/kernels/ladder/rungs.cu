@@ -1,6 +1,6 @@
 /*
- * The ladder's kernels that TMA feeds: one __global__ function for each of its rows in kernels.def,
- * around multiply<rows of the tile> of the file that explains the rung.
+ * Instantiates the ladder's kernels that TMA feeds: one __global__ function for each of its rows in
+ * kernels.def, around multiply<rows of the tile> of the file that explains the rung.
  */
 #include "kernels/instances.cuh"
 /* These headers are read here, outside the namespace of the rung. */

@@ -1,5 +1,6 @@
 /*
- * Family mma: products on warp-level matrix instructions (mma.sync). Its body (kernels/body.cuh):
+ * Family mma multiplies by warp-level matrix instructions (mma.sync). Its body (kernels/body.cuh)
+ * has
  *
  *     load()       fills stages by cp.async in the background (mma_operand.cuh)
  *     multiply()   adds the products of a warp's fragments at one place along k, while those at the

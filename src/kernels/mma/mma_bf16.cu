@@ -1,4 +1,4 @@
-/* The kernels of family mma on BF16. */
+/* Instantiates the kernels of family mma on BF16. */
 #define TGI_LEAST_D_BYTES 2
 
 #include "kernels/mma/mma_instances.cuh"

@@ -1,4 +1,4 @@
-/* The kernels of family mma on FP32 multiply-adds, for types of 16 and 8 bits. */
+/* Instantiates the kernels of family mma on FP32 multiply-adds, for types of 16 and 8 bits. */
 #define TGI_LEAST_D_BYTES 1
 
 #include "kernels/mma/mma_instances.cuh"

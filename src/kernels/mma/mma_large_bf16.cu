@@ -1,4 +1,4 @@
-/* The kernels of family mma on BF16 with tiles above 64 x 64. */
+/* Instantiates the kernels of family mma on BF16 with tiles above 64 x 64. */
 #define TGI_LEAST_D_BYTES 2
 
 #include "kernels/mma/mma_instances.cuh"

@@ -1,6 +1,6 @@
 /*
- * The math of family mma: what an element is, and how a warp multiplies fragments. A fragment
- * is 32 bytes along k of 16 entries of an operand. A math has
+ * Declares the math of family mma: what an element is, and how a warp multiplies fragments. A
+ * fragment is 32 bytes along k of 16 entries of an operand. A math has
  *
  *     elem                     an element as memory holds it; types of 16 bits have a `type` too
  *     words                    32-bit words of a fragment that instructions take
@@ -159,14 +159,14 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_fma : tgi_mma_words {
     }
 };
 
-/* The slices of A and of B that a product multiplies. */
+/* Names the slices of A and of B that a product multiplies. */
 struct tgi_mma_pair {
     int a, b;
 };
 
-/* The products of a precision, in an order in which most of them share a slice with the one before.
- * It is a slice of B, whose fragments are more, if Is_b_kept is 1. The largest product, of both
- * first slices, is the last, so that the others lose nothing beside it. */
+/* Finds a product of a precision by its number, in an order in which most products share a slice
+ * with the one before. It is a slice of B, whose fragments are more, if Is_b_kept is 1. The largest
+ * product, of both first slices, is the last, so that the others lose nothing beside it. */
 template <int Count, int Is_b_kept>
 static __device__ constexpr tgi_mma_pair tgi_mma_find_pair(int product)
 {

@@ -1,6 +1,6 @@
 /*
- * Sizes of family mma that follow from a row of kernels.def, for the launch (C11) and for the
- * kernels (CUDA), which assert them.
+ * Declares the sizes of family mma that follow from a row of kernels.def, for the launch (C11) and
+ * for the kernels (CUDA), which assert them.
  */
 #ifndef TGI_MMA_SHAPE_H
 #define TGI_MMA_SHAPE_H

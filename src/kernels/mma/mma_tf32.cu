@@ -1,4 +1,4 @@
-/* The kernels of family mma on FP32 rounded to TF32. */
+/* Instantiates the kernels of family mma on FP32 rounded to TF32. */
 #define TGI_LEAST_D_BYTES 4
 
 #include "kernels/mma/mma_instances.cuh"

@@ -1,4 +1,4 @@
-/* The kernels of family mma on FP8 for chips without instructions for it. */
+/* Instantiates the kernels of family mma on FP8 for chips without instructions for it. */
 #define TGI_LEAST_D_BYTES 1
 
 #include "kernels/mma/mma_instances.cuh"

@@ -1,7 +1,7 @@
 /*
- * Lines of units of 16 bytes in shared memory, one behind another. The units of a line are permuted
- * by the line's number, so that an access to the same unit of eight lines has no bank conflicts,
- * and neither has one to eight consecutive units of a line.
+ * Declares lines of units of 16 bytes in shared memory, one behind another. The units of a line are
+ * permuted by the line's number, so that an access to the same unit of eight lines has no bank
+ * conflicts, and neither has one to eight consecutive units of a line.
  */
 #ifndef TGI_UNIT_LINES_CUH
 #define TGI_UNIT_LINES_CUH

@@ -1,7 +1,7 @@
 /*
- * Copies from global to shared memory in the background: PTX ISA, "Data Movement and Conversion
- * Instructions: Non-bulk copy". A chip before sm_80 has no cp.async: the same functions then load
- * and store, and the data have arrived when they return.
+ * Wraps the PTX instructions for copies from global to shared memory in the background: PTX ISA,
+ * "Data Movement and Conversion Instructions: Non-bulk copy". A chip before sm_80 has no cp.async:
+ * the same functions then load and store, and the data have arrived when they return.
  */
 #ifndef TGI_PTX_ASYNC_COPY_CUH
 #define TGI_PTX_ASYNC_COPY_CUH

@@ -1,7 +1,8 @@
 /*
- * Barriers of a block: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier,
- * bar". An mbarrier is 8 bytes of shared memory; its phase ends after a number of arrivals and
- * after TMA has copied all bytes that were expected. All but the named barrier need sm_90.
+ * Wraps the PTX instructions for barriers of a block: PTX ISA, "Parallel Synchronization and
+ * Communication Instructions: mbarrier, bar". An mbarrier is 8 bytes of shared memory; its phase
+ * ends after a number of arrivals and after TMA has copied all bytes that were expected. All but
+ * the named barrier need sm_90.
  */
 #ifndef TGI_PTX_BARRIER_CUH
 #define TGI_PTX_BARRIER_CUH
@@ -15,7 +16,7 @@ static __device__ __forceinline__ void tgi_barrier_init(uint32_t barrier, int co
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-/* fence.mbarrier_init: makes initialised barriers visible to TMA and to the cluster after the next
+/* fence.mbarrier_init: makes initialized barriers visible to TMA and to the cluster after the next
  * barrier of the cluster. */
 static __device__ __forceinline__ void tgi_fence_barrier_init(void)
 {

@@ -1,7 +1,7 @@
 /*
- * Clusters of blocks (sm_90): PTX ISA, "Parallel Synchronization and Communication Instructions:
- * barrier.cluster", "Data Movement and Conversion Instructions: mapa, st.async" and "Special
- * Registers".
+ * Wraps the PTX instructions for clusters of blocks (sm_90): PTX ISA, "Parallel Synchronization and
+ * Communication Instructions: barrier.cluster", "Data Movement and Conversion Instructions: mapa,
+ * st.async" and "Special Registers".
  */
 #ifndef TGI_PTX_CLUSTER_CUH
 #define TGI_PTX_CLUSTER_CUH

@@ -1,7 +1,7 @@
 /*
- * Shared memory of other blocks of a cluster (sm_90): PTX ISA, "Data Movement and Conversion
- * Instructions: ld" and "Parallel Synchronization and Communication Instructions: barrier.cluster".
- * Addresses are those of tgi_find_remote.
+ * Wraps the PTX instructions for shared memory of other blocks of a cluster (sm_90): PTX ISA, "Data
+ * Movement and Conversion Instructions: ld" and "Parallel Synchronization and Communication
+ * Instructions: barrier.cluster". Addresses are those of tgi_find_remote.
  */
 #ifndef TGI_PTX_CLUSTER_MEMORY_CUH
 #define TGI_PTX_CLUSTER_MEMORY_CUH

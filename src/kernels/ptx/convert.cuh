@@ -1,6 +1,6 @@
 /*
- * Conversions of numbers in one instruction: PTX ISA, "Data Movement and Conversion Instructions:
- * cvt". The results are those of core/dtype.h, except for the payload of a NaN.
+ * Wraps the PTX instructions for conversions of numbers: PTX ISA, "Data Movement and Conversion
+ * Instructions: cvt". The results are those of core/dtype.h, except for the payload of a NaN.
  */
 #ifndef TGI_PTX_CONVERT_CUH
 #define TGI_PTX_CONVERT_CUH

@@ -1,4 +1,5 @@
-/* Global memory with cache hints: PTX ISA, "Data Movement and Conversion Instructions". */
+/* Wraps the PTX instructions for global memory with cache hints: PTX ISA, "Data Movement and
+ * Conversion Instructions". */
 #ifndef TGI_PTX_GLOBAL_MEMORY_CUH
 #define TGI_PTX_GLOBAL_MEMORY_CUH
 

@@ -1,7 +1,7 @@
 /*
- * A kernel's place in its stream, its registers and its threads: PTX ISA, "Parallel Synchronization
- * and Communication Instructions: griddepcontrol, elect.sync", "Miscellaneous Instructions:
- * setmaxnreg" and "Special Registers".
+ * Wraps the PTX instructions for a kernel's place in its stream, its registers and its threads: PTX
+ * ISA, "Parallel Synchronization and Communication Instructions: griddepcontrol, elect.sync",
+ * "Miscellaneous Instructions: setmaxnreg" and "Special Registers".
  */
 #ifndef TGI_PTX_LAUNCH_CUH
 #define TGI_PTX_LAUNCH_CUH

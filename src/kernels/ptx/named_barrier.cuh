@@ -1,6 +1,7 @@
 /*
- * Named barriers that a warp reaches without waiting: PTX ISA, "Parallel Synchronization and
- * Communication Instructions: bar". tgi_named_barrier_sync of barrier.cuh waits.
+ * Wraps the PTX instructions for named barriers that a warp reaches without waiting: PTX ISA,
+ * "Parallel Synchronization and Communication Instructions: bar". tgi_named_barrier_sync of
+ * barrier.cuh waits.
  */
 #ifndef TGI_PTX_NAMED_BARRIER_CUH
 #define TGI_PTX_NAMED_BARRIER_CUH

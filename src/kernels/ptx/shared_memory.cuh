@@ -1,6 +1,7 @@
 /*
- * Shared memory by address: PTX ISA, "Data Movement and Conversion Instructions: ld, st", and
- * "Warp-level Matrix Instructions: ldmatrix, stmatrix". A unit is 16 aligned bytes.
+ * Wraps the PTX instructions for shared memory by address: PTX ISA, "Data Movement and Conversion
+ * Instructions: ld, st", and "Warp-level Matrix Instructions: ldmatrix, stmatrix". A unit is 16
+ * aligned bytes.
  */
 #ifndef TGI_PTX_SHARED_MEMORY_CUH
 #define TGI_PTX_SHARED_MEMORY_CUH

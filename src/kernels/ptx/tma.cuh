@@ -1,8 +1,9 @@
 /*
- * TMA, the copies that an engine of the chip makes by itself (sm_90): PTX ISA, "Data Movement and
- * Conversion Instructions: cp.async.bulk, cp.async.bulk.tensor, prefetch.tensormap" and "Parallel
- * Synchronization and Communication Instructions: fence.proxy.async". A TMA box is the part of a
- * tensor that one instruction copies; (x, y, z) is its first element.
+ * Wraps the PTX instructions for TMA, the copies that an engine of the chip makes by itself
+ * (sm_90): PTX ISA, "Data Movement and Conversion Instructions: cp.async.bulk,
+ * cp.async.bulk.tensor, prefetch.tensormap" and "Parallel Synchronization and Communication
+ * Instructions: fence.proxy.async". A TMA box is the part of a tensor that one instruction copies;
+ * (x, y, z) is its first element.
  */
 #ifndef TGI_PTX_TMA_CUH
 #define TGI_PTX_TMA_CUH

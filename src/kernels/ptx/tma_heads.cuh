@@ -1,6 +1,6 @@
 /*
- * TMA of tensors of four dimensions: PTX ISA, "Data Movement and Conversion Instructions:
- * cp.async.bulk.tensor". tma.cuh has those of three dimensions.
+ * Wraps the TMA instructions for tensors of four dimensions: PTX ISA, "Data Movement and Conversion
+ * Instructions: cp.async.bulk.tensor". tma.cuh has those of three dimensions.
  */
 #ifndef TGI_PTX_TMA_HEADS_CUH
 #define TGI_PTX_TMA_HEADS_CUH

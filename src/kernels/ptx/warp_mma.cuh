@@ -1,6 +1,7 @@
 /*
- * Matrix products of a warp: PTX ISA, "Warp-level Matrix Instructions: mma". Lane 4 g + c holds
- * parts of rows g of A, columns g of B and sums of columns 2 c and 2 c + 1.
+ * Wraps the PTX instructions for matrix products of a warp: PTX ISA, "Warp-level Matrix
+ * Instructions: mma". Lane 4 g + c holds parts of rows g of A, columns g of B and sums of columns
+ * 2 c and 2 c + 1.
  */
 #ifndef TGI_PTX_WARP_MMA_CUH
 #define TGI_PTX_WARP_MMA_CUH

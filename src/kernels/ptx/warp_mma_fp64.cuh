@@ -1,6 +1,6 @@
 /*
- * Matrix products of a warp in FP64 that only sm_90 has: PTX ISA, "Warp-level Matrix Instructions:
- * mma". warp_mma.cuh has those of every chip.
+ * Wraps the PTX instructions for matrix products of a warp in FP64 that only sm_90 has: PTX ISA,
+ * "Warp-level Matrix Instructions: mma". warp_mma.cuh has those of every chip.
  */
 #ifndef TGI_PTX_WARP_MMA_FP64_CUH
 #define TGI_PTX_WARP_MMA_FP64_CUH

@@ -1,7 +1,7 @@
 /*
- * The largest and the least number of a warp, in every lane: CUDA C++ Programming Guide, "Warp
- * Reduce Functions". A chip before sm_80 has no such instruction: the same functions then exchange
- * numbers between lanes.
+ * Finds the largest and the least number of a warp, in every lane: CUDA C++ Programming Guide,
+ * "Warp Reduce Functions". A chip before sm_80 has no such instruction: the same functions then
+ * exchange numbers between lanes.
  */
 #ifndef TGI_PTX_WARP_REDUCE_CUH
 #define TGI_PTX_WARP_REDUCE_CUH

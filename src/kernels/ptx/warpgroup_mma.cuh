@@ -1,9 +1,9 @@
 /*
- * Matrix products of a warpgroup (sm_90a): PTX ISA, "Asynchronous Warpgroup-level Matrix
- * Instructions". One instruction takes 32 bytes of k: sum += A B for A 64 x k in shared memory or
- * in registers and B k x n in shared memory. Thread 32 w + 4 g + c of the warpgroup holds, of every
- * 8 columns t, sum[4 t + 0, 1] of row 16 w + g, columns 8 t + 2 c and 8 t + 2 c + 1, and
- * sum[4 t + 2, 3] of row 16 w + g + 8.
+ * Wraps the PTX instructions for matrix products of a warpgroup (sm_90a): PTX ISA, "Asynchronous
+ * Warpgroup-level Matrix Instructions". One instruction takes 32 bytes of k: sum += A B for A
+ * 64 x k in shared memory or in registers and B k x n in shared memory. Thread 32 w + 4 g + c of
+ * the warpgroup holds, of every 8 columns t, sum[4 t + 0, 1] of row 16 w + g, columns 8 t + 2 c and
+ * 8 t + 2 c + 1, and sum[4 t + 2, 3] of row 16 w + g + 8.
  */
 #ifndef TGI_PTX_WARPGROUP_MMA_CUH
 #define TGI_PTX_WARPGROUP_MMA_CUH

@@ -1,6 +1,7 @@
 /*
- * Matrix products of a warpgroup whose A is in registers and whose B lies in lines across k: PTX
- * ISA, "Asynchronous Warpgroup-level Matrix Instructions". warpgroup_mma.cuh has the others.
+ * Wraps the PTX instructions for matrix products of a warpgroup whose A is in registers and whose B
+ * lies in lines across k: PTX ISA, "Asynchronous Warpgroup-level Matrix Instructions".
+ * warpgroup_mma.cuh has the others.
  */
 #ifndef TGI_PTX_WARPGROUP_MMA_ACROSS_CUH
 #define TGI_PTX_WARPGROUP_MMA_ACROSS_CUH

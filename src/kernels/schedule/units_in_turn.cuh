@@ -31,7 +31,7 @@ template <> struct tgi_unit_of<TGI_TURN_ENTRIES> {
     typedef int64_t type;
 };
 
-/* Row and column of a tile, counted in tiles. */
+/* Holds the row and the column of a tile, counted in tiles. */
 struct tgi_tile_index {
     unsigned row, col;
 };
@@ -219,7 +219,7 @@ template <int Rows, int Cols, int IsUniform> struct tgi_cluster_schedule {
     }
 };
 
-/* The first entry of a unit, and its first row of D. */
+/* Holds the first entry of a unit, and its first row of D. */
 struct tgi_entry_place {
     int batch, row;
 };

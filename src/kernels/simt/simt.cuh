@@ -1,5 +1,5 @@
 /*
- * FP32 matrix product on CUDA cores: one block forms Rows x Cols elements of D. Its body
+ * Family simt multiplies FP32 on CUDA cores. One block forms Rows x Cols elements of D. Its body
  * (kernels/body.cuh) takes this path:
  *
  *     load()       global -> shared memory in the background (copy/stage_copy.cuh)
@@ -174,7 +174,7 @@ struct tgi_simt {
         float a[2][ThreadRows], b[2][ThreadCols]; /* factors of the k in use, and of the next */
     };
 
-    /* The copies of both operands, and the ring of stages. */
+    /* Holds the copies of both operands, and the ring of stages. */
     struct stream {
         tgi_block_operand a, b;
         tgi_stage_copy a_copy, b_copy;

@@ -1,7 +1,7 @@
 /*
- * The body of family dot for BF16, FP16 and FP8, by matrix instructions 16 x 8 x 16: 16 columns of
- * D times 8 of its rows. The products cost next to nothing that way, even where D has fewer rows:
- * the missing rows are copies of the last.
+ * This body of family dot multiplies BF16, FP16 and FP8 by matrix instructions 16 x 8 x 16: 16
+ * columns of D times 8 of its rows. The products cost next to nothing that way, even where D has
+ * fewer rows: the missing rows are copies of the last.
  *
  * B goes from memory straight into the registers that the instructions take. A lane reads 16 bytes
  * of a line. It multiplies what it reads, because the order in which k is summed is free. Only the

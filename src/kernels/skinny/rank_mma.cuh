@@ -1,7 +1,7 @@
 /*
- * The body of family rank for BF16, FP16 and FP8, by matrix instructions 16 x 8 x 16: 16 columns of
- * D times 8 of its rows. The products then cost next to nothing, even if D has fewer rows. The sums
- * of missing rows are not stored.
+ * This body of family rank multiplies BF16, FP16 and FP8 by matrix instructions 16 x 8 x 16: 16
+ * columns of D times 8 of its rows. The products then cost next to nothing, even if D has fewer
+ * rows. The sums of missing rows are not stored.
  *
  * Lines are copied as they lie, in units of 16 bytes, from the unit that holds the first wanted
  * element, and are never shifted. Lines of B whose distance is the number of elements in a unit
@@ -91,7 +91,7 @@ struct tgi_rank_mma {
             tgi_fence_barrier_init();
             if (threadIdx.x % 32 == 0)
                 tgi_prefetch_map(&args.lines[find_warp()]);
-            /* Without this barrier a warp would arrive at a barrier before it is initialised. */
+            /* Without this barrier a warp would arrive at a barrier before it is initialized. */
             __syncthreads();
         }
     }

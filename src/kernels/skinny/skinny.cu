@@ -1,4 +1,5 @@
-/* The kernels of families dot and rank but those of FP8, one for each row of kernels.def. */
+/* Instantiates the kernels of families dot and rank, except those of FP8, one for each row of
+ * kernels.def. */
 #include "kernels/skinny/skinny_instances.cuh"
 
 #define TGI_IMAGE_skinny TGI_CHOSEN

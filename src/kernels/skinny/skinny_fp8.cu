@@ -1,4 +1,4 @@
-/* The kernels of families dot and rank for FP8, one for each row of kernels.def. */
+/* Instantiates the kernels of families dot and rank for FP8, one for each row of kernels.def. */
 #include "kernels/skinny/skinny_instances.cuh"
 
 #define TGI_IMAGE_skinny_fp8 TGI_CHOSEN

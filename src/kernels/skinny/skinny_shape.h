@@ -1,6 +1,6 @@
 /*
- * Sizes of families rank and dot that follow from a row of kernels.def, for the launch (C11) and
- * for the kernels (CUDA), which assert them.
+ * Declares the sizes of families rank and dot that follow from a row of kernels.def, for the launch
+ * (C11) and for the kernels (CUDA), which assert them.
  */
 #ifndef TGI_SKINNY_SHAPE_H
 #define TGI_SKINNY_SHAPE_H

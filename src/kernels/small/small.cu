@@ -1,4 +1,4 @@
-/* The kernels of family small, one for each row of kernels.def. */
+/* Instantiates the kernels of family small, one for each row of kernels.def. */
 #define TGI_LEAST_D_BYTES 4
 
 #include "kernels/instances.cuh"

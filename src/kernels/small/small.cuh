@@ -176,7 +176,7 @@ struct tgi_small {
         }
     }
 
-    /* The copies of the warp's steps of a tile, from the next one on. */
+    /* Holds the addresses and limits of the warp's copies of a tile, from its next step on. */
     struct source {
         const tgi_gemm_args &args;
         const T *a, *b; /* at the warp's first k */

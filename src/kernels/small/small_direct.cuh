@@ -1,9 +1,9 @@
 /*
- * Family small without stages. Threads read their elements of A and B where they lie, for a k so
- * short, or a D so small, that stages and barriers would take longer than the products. A thread
- * has some rows of one column of D. Threads share out k. They are neighbours if B lies along k, so
- * that a warp reads a line; else they differ in the block's second dimension, so that a warp reads
- * a row.
+ * Forms products of family small without stages. Threads read their elements of A and B where they
+ * lie, for a k so short, or a D so small, that stages and barriers would take longer than the
+ * products. A thread has some rows of one column of D. Threads share out k. They are neighbours if
+ * B lies along k, so that a warp reads a line; else they differ in the block's second dimension, so
+ * that a warp reads a row.
  *
  *     setup()      finds the thread's rows, its column and its first k
  *     load()       loads a thread's elements of some values of k, all at once
@@ -32,7 +32,7 @@ template <tg_type Type> struct tgi_direct {
         int row_count; /* rows of the thread that lie in D */
     };
 
-    /* Elements of Loads values of k. */
+    /* Holds the elements of Loads values of k. */
     template <int Loads> struct step {
         elem a[Loads][rows], b[Loads];
     };

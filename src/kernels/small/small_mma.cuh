@@ -1,8 +1,9 @@
 /*
- * Family small on matrix instructions of 16-bit types. A block forms a small tile of D, and its
- * warps share out k in steps of 32. A lane loads what it multiplies from global memory to its
- * registers, all of a step at once and the next step beside the products of the last, so that few
- * instructions lie between the start and the loads. At the end the warps' sums are added in order.
+ * Forms products of family small by matrix instructions of 16-bit types. A block forms a small tile
+ * of D, and its warps share out k in steps of 32. A lane loads what it multiplies from global
+ * memory to its registers, all of a step at once and the next step beside the products of the last,
+ * so that few instructions lie between the start and the loads. At the end the warps' sums are
+ * added in order.
  *
  * The order of k within a step is free if A and B have the same one. Lane 4 g + c has k = 8 c to
  * 8 c + 7 of lines g, 16 bytes if they lie along k. The first four are its words of the step's
@@ -65,13 +66,13 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
     typedef float sums[row_fragments][col_fragments][4];
     static constexpr int has_one_tile = 0;
 
-    /* A lane's words of a step. */
+    /* Holds a lane's words of a step. */
     struct step {
         tgi_small_fragment<2 * row_fragments> a;
         tgi_small_fragment<col_fragments> b;
     };
 
-    /* The lane's elements of a tile, from the next step on. */
+    /* Holds the addresses and limits of the lane's elements of a tile, from the next step on. */
     struct source {
         const tgi_problem &p;
         const uint16_t *a, *b;

@@ -1,5 +1,5 @@
 /*
- * Family small for products of a very short k, or of few elements of D, without an epilogue. A
+ * Forms products of family small that have a very short k, or few elements of D, and no epilogue. A
  * thread forms one element of D, or threads that share out k form it together. The code is kept
  * small: a kernel of a microsecond takes most of its time to fetch instructions and arguments.
  *
@@ -21,7 +21,7 @@ template <tg_type Type, int Along> struct tgi_short {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
 
-    /* Elements of Loads values of k. */
+    /* Holds the elements of Loads values of k. */
     template <int Loads> struct step {
         elem a[Loads], b[Loads];
     };

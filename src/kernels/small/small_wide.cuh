@@ -1,5 +1,5 @@
 /*
- * Family small in tiles that are large beside k, by matrix instructions of FP64 and of 16-bit
+ * Forms tiles of family small that are large beside k, by matrix instructions of FP64 and of 16-bit
  * types, or by multiply-adds of FP32. The threads of a block copy lines of A and B to shared memory
  * element by element, in runs along k or across it, as the lines lie, so that no operand needs to
  * be aligned or repacked. A thread requests its elements of a stage before the products of the
@@ -106,7 +106,7 @@ struct tgi_small_wide {
                 shared[j / 2 * 8 * sum_pitch + 8 * i + j % 2] = sum[i][j];
     }
 
-    /* A thread's share of the steps of a tile, from the next one on. */
+    /* Holds a thread's share of the steps of a tile, from the next one on. */
     struct source {
         share<Rows> a;
         share<Cols> b;

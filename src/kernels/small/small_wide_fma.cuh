@@ -1,6 +1,6 @@
 /*
- * The multiply-adds of a wide tile of family small in FP32. Shared memory has all lines of one k
- * together, so that a thread reads neighbouring rows and columns at once.
+ * Multiplies a wide tile of family small in FP32 by multiply-adds. Shared memory has all lines of
+ * one k together, so that a thread reads neighbouring rows and columns at once.
  *
  * A bank of the register file delivers one operand a cycle, of a multiply-add's three. A row's
  * factor serves the thread's columns one after another, from the operand cache. A column's factor

@@ -1,6 +1,6 @@
 /*
- * The lines of A and B of a wide tile of family small, on their way through a thread's registers to
- * shared memory.
+ * Moves the lines of A and B of a wide tile of family small through a thread's registers to shared
+ * memory.
  */
 #ifndef TGI_SMALL_WIDE_LINES_CUH
 #define TGI_SMALL_WIDE_LINES_CUH

@@ -1,4 +1,4 @@
-/* Family loose, for BF16 and FP16. */
+/* Instantiates the kernels of family loose for BF16 and FP16. */
 #define TGI_LEAST_D_BYTES 2
 
 #include "kernels/wgmma/wgmma_instances.cuh"

@@ -1,7 +1,7 @@
 /*
- * The main loop of family wgmma. A warpgroup waits for stage after stage of a tile, multiplies its
- * 64 rows and releases the stage. Sums are added in place, or promoted: formed separately for each
- * stage and added in FP32.
+ * Declares the main loop of family wgmma. A warpgroup waits for stage after stage of a tile,
+ * multiplies its 64 rows and releases the stage. Sums are added in place, or promoted: formed
+ * separately for each stage and added in FP32.
  */
 #ifndef TGI_MAINLOOP_CUH
 #define TGI_MAINLOOP_CUH

@@ -1,12 +1,12 @@
 /*
- * Matrix products by warpgroups, operands brought by TMA. A block is warp-specialized: one or two
- * producer warps fill stages of A and B in shared memory, relayout warps beside a single one move
- * lines of A that begin anywhere, and one or two warpgroups multiply the stages and store D. The
- * grid is persistent: a block works through a list of tiles. Blocks of a cluster have tiles one
+ * Family wgmma multiplies by warpgroups. TMA brings the operands. A block is warp-specialized: one
+ * or two producer warps fill stages of A and B in shared memory, relayout warps beside a single one
+ * move lines of A that begin anywhere, and one or two warpgroups multiply the stages and store D.
+ * The grid is persistent: a block works through a list of tiles. Blocks of a cluster have tiles one
  * below the other and bring each other their shares of B, or share out k of one tile, whose sums
  * they add among themselves.
  *
- *     setup()    barriers and tensor maps
+ *     setup()    prepares barriers and tensor maps
  *     produce()  for each tile, for each step of k: waits until a stage is empty and fills it; then
  *                fills stages with C (staged_c.cuh)
  *     consume()  for each tile: has its products summed (mainloop.cuh), meanwhile stores the tile
@@ -68,7 +68,7 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
             tgi_prefetch_map(&args.b.edge_map);
     }
     /* Without this barrier a thread of the block or of its cluster would use a barrier that is not
-     * initialised. */
+     * initialized. */
     if (args.work.cluster_rows * args.work.cluster_splits > 1)
         tgi_cluster_barrier();
     else

@@ -1,5 +1,5 @@
-/* Family wgmma for BF16 and FP16. One image has both, because its compression stores what they
- * share once. */
+/* Instantiates the kernels of family wgmma for BF16 and FP16. One image has both, because its
+ * compression stores what they share once. */
 #define TGI_LEAST_D_BYTES 2
 
 #include "kernels/wgmma/wgmma_instances.cuh"

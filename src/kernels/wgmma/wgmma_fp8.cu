@@ -1,4 +1,4 @@
-/* Family wgmma for FP8. */
+/* Instantiates the kernels of family wgmma for FP8. */
 #include "kernels/wgmma/wgmma_instances.cuh"
 
 #define TGI_WGMMA_FP8(name, type, rows, cols, cluster_rows, stages, threads)                       \

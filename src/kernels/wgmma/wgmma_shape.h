@@ -1,6 +1,6 @@
 /*
- * Sizes of the family wgmma and of those that share its kernels, which follow from a row of
- * kernels.def, for the launch (C11) and for the kernels (CUDA), which assert them.
+ * Declares the sizes of family wgmma and of those that share its kernels, which follow from a row
+ * of kernels.def, for the launch (C11) and for the kernels (CUDA), which assert them.
  */
 #ifndef TGI_WGMMA_SHAPE_H
 #define TGI_WGMMA_SHAPE_H

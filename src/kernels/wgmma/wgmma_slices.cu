@@ -1,5 +1,5 @@
-/* Families bf16x, bf16r and fp16x: FP32 by products of slices of 16 bits, which lie along k. Lines
- * of A of family bf16r may lie across k too. */
+/* Instantiates the kernels of families bf16x, bf16r and fp16x, which multiply FP32 by products of
+ * slices of 16 bits. The slices lie along k. Lines of A of family bf16r may lie across k too. */
 #define TGI_LEAST_D_BYTES 4
 
 #include "kernels/wgmma/wgmma_instances.cuh"

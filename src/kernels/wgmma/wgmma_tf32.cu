@@ -1,4 +1,4 @@
-/* Family wgmma for FP32 rounded to TF32. */
+/* Instantiates the kernels of family wgmma for FP32 rounded to TF32. */
 #define TGI_LEAST_D_BYTES 4
 
 #include "kernels/wgmma/wgmma_instances.cuh"
