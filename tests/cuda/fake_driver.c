@@ -242,13 +242,16 @@ int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments
     RETURN_FAILURE();
     (void)extra;
     unsigned char expanded[sizeof state.argument];
-    const void *argument = fake_expand_argument(((fake_function *)function)->name, launch->grid[2],
-                                                arguments[0], expanded, sizeof expanded);
-    memcpy(state.argument, argument, state.argument_bytes);
+    const char *name = ((fake_function *)function)->name;
+    const void *argument =
+        fake_expand_argument(name, launch->grid[2], arguments[0], expanded, sizeof expanded);
+    const char *wanted = state.argument_kernels ? state.argument_kernels : "";
+    if (strncmp(name, wanted, strlen(wanted)) == 0)
+        memcpy(state.argument, argument, state.argument_bytes);
     add_to_hash(state.argument, state.argument_bytes);
     add_to_hash(launch->grid, sizeof launch->grid);
     add_to_hash(&launch->stream, sizeof launch->stream);
-    snprintf(state.kernel, sizeof state.kernel, "%s", ((fake_function *)function)->name);
+    snprintf(state.kernel, sizeof state.kernel, "%s", name);
     add_to_hash(state.kernel, strlen(state.kernel));
     const size_t length = strlen(state.kernels);
     snprintf(state.kernels + length, sizeof state.kernels - length, "%s,", state.kernel);

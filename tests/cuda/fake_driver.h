@@ -29,6 +29,8 @@ typedef struct fake_driver {
     int has_host_memory;   /* 1: memory that cuMemAlloc_v2 did not give is the processor's, */
     int is_host_pinned;    /* and pinned if this is 1 */
     size_t argument_bytes; /* bytes of the argument that a launch records */
+    /* The kernels whose argument a launch records have names that begin so; NULL: all of them. */
+    const char *argument_kernels;
     /* Computes what a launch asks for, from argument_bytes of its first argument; NULL: nothing is
      * computed. */
     void (*compute)(const void *argument);

@@ -241,6 +241,7 @@ static void test_start_of_the_next_kernel(void **state)
                  {"2704x2704x2704:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_128x128x64", 1}};
     tg_buffers buffers = {.struct_bytes = sizeof buffers};
     fake_reset()->argument_bytes = sizeof(tgi_wgmma_args);
+    fake_reach()->argument_kernels = "cuda_wgmma"; /* a repack's argument is shorter */
     tg_context *context = fake_open_context("cuda");
     buffers.a = (void *)((uintptr_t)1 << 32); /* the fake driver reads no operand */
     buffers.b = (void *)((uintptr_t)2 << 32);
@@ -256,6 +257,7 @@ static void test_start_of_the_next_kernel(void **state)
     }
     tg_destroy_context(context);
     fake_reach()->argument_bytes = 0;
+    fake_reach()->argument_kernels = NULL;
 }
 
 int main(void)
