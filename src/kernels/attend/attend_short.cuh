@@ -284,6 +284,9 @@ static __device__ __forceinline__ void tgi_attend_in_shorts(const tgi_attend_arg
     static_assert(Warps == 4 && Queries == 64, "a block is one warpgroup");
     const uint32_t memory =
         static_cast<uint32_t>(tgi_make_uniform(static_cast<int>(tgi_shared_address(shared))));
+    /* Plans give this row no lists of offsets and lengths, so that only open() waits. */
+    if (p.attention.has_query_offsets || p.attention.has_key_offsets || p.attention.has_key_lengths)
+        tgi_wait_for_stream();
     tgi_attend_place place =
         tgi_attend_find_tile<32>(p, static_cast<int>(blockIdx.x), 0, Queries * p.turn_count);
     tgi_attend_short<Type, Head, Keys> own(p, place, memory);
