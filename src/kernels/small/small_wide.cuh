@@ -150,6 +150,7 @@ struct tgi_small_wide {
             multiply_warp(stage, stage + a_elems, count, sum);
     }
 
+    /* Sums the unit's tile over its split of k, stage by stage. */
     template <class Schedule, typename Unit>
     __device__ __forceinline__ void sum(const tgi_gemm_args &given, const Schedule &schedule,
                                         Unit unit, sums &sum)
