@@ -15,6 +15,13 @@
 #include "kernels/attend/attend_join.cuh"
 #include "kernels/attend/attend_wild.cuh"
 
+/* Returns 1 if a place depends on lists in memory, which the stream may still write. */
+static __device__ __forceinline__ int tgi_attend_has_lists(const tgi_attend_args &p)
+{
+    const tg_attention &a = p.attention;
+    return a.has_query_offsets || a.has_key_offsets || a.has_key_lengths;
+}
+
 /* Finds the place of block `at`, of `rows` rows, or of its warp `warp_split` if warps share out its
  * keys. Groups of heads whose keys fit in the L2 cache form a section. Within a section the tiles
  * with the last queries come first, because they see the most keys under a causal mask. */

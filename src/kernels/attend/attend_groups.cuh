@@ -266,7 +266,7 @@ static __device__ __forceinline__ void tgi_attend_in_groups(const tgi_attend_arg
         static_cast<uint32_t>(tgi_make_uniform(static_cast<int>(tgi_shared_address(shared))));
     tgi_attend_ring<sizes>::open(p, q);
     /* The place of the first tile is found before the wait, unless it depends on lists. */
-    if (p.attention.has_query_offsets || p.attention.has_key_offsets || p.attention.has_key_lengths)
+    if (tgi_attend_has_lists(p))
         tgi_wait_for_stream();
     /* A multiprocessor has 65536 registers, so the registers of a thread of each warpgroup add up
      * to 512 at most. */

@@ -370,8 +370,7 @@ static __device__ __forceinline__ void tgi_attend_in_lights(const tgi_attend_arg
     enum { SHARERS = Warps * 16 / Queries, WIDTH = Head / SHARERS };
     const int warp = tgi_thread() / 32, group = warp / SHARERS, is_split = p.warp_split_count > 1;
     const int rows = is_split ? 16 : Queries * p.turn_count;
-    const int has_lists =
-        p.attention.has_query_offsets || p.attention.has_key_offsets || p.attention.has_key_lengths;
+    const int has_lists = tgi_attend_has_lists(p);
     if (p.lets_next_start)
         tgi_start_next();
     if (has_lists)

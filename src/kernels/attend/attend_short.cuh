@@ -285,7 +285,7 @@ static __device__ __forceinline__ void tgi_attend_in_shorts(const tgi_attend_arg
     const uint32_t memory =
         static_cast<uint32_t>(tgi_make_uniform(static_cast<int>(tgi_shared_address(shared))));
     /* Plans give this row no lists of offsets and lengths, so that only open() waits. */
-    if (p.attention.has_query_offsets || p.attention.has_key_offsets || p.attention.has_key_lengths)
+    if (tgi_attend_has_lists(p))
         tgi_wait_for_stream();
     tgi_attend_place place =
         tgi_attend_find_tile<32>(p, static_cast<int>(blockIdx.x), 0, Queries * p.turn_count);
