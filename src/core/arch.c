@@ -1,11 +1,10 @@
 #include "core/arch.h"
 
+#include <string.h>
+
 static const tgi_arch archs[] = {
-#define TGI_ARCH(word, first, last, features, fp32, fp64, fp16_mma, bf16_mma, tf32_mma, fp8_mma,   \
-                 int8_mma, fp64_mma, sm_kib, block_kib, threads, blocks, unit, reserve, pcie)      \
-    {TGI_ARCH_##word, first,    last,    features, fp32,     fp64,   fp16_mma,                     \
-     bf16_mma,        tf32_mma, fp8_mma, int8_mma, fp64_mma, sm_kib, block_kib,                    \
-     threads,         blocks,   unit,    reserve,  pcie},
+#define TGI_ARCH(word, first, last, features, ...)                                                 \
+    {TGI_ARCH_##word, first, last, features, __VA_ARGS__},
 #include "core/arch.def"
 #undef TGI_ARCH
 };
@@ -21,4 +20,10 @@ const tgi_arch *tgi_arch_find(int capability)
 int tgi_arch_has(int capability, unsigned feature)
 {
     return (tgi_arch_find(capability)->features & feature) != 0;
+}
+
+double tgi_arch_find_mma_share(int capability, const char *board_name)
+{
+    const char *word = tgi_arch_find(capability)->half_rate_boards;
+    return word[0] && strstr(board_name, word) ? 0.5 : 1.0;
 }

@@ -29,6 +29,15 @@ typedef enum tgi_arch_word {
     TGI_ARCH_COUNT
 } tgi_arch_word;
 
+/* The compilations of the teaching kernels whose registers a thread are recorded. */
+typedef enum tgi_register_report {
+    TGI_REPORT_sm75,
+    TGI_REPORT_sm80,
+    TGI_REPORT_sm86,
+    TGI_REPORT_sm90,
+    TGI_REPORT_COUNT
+} tgi_register_report;
+
 /* A row of arch.def, whose header explains the columns. */
 typedef struct tgi_arch {
     tgi_arch_word word;
@@ -40,6 +49,9 @@ typedef struct tgi_arch {
     int threads_per_sm, blocks_per_sm;
     int shared_unit_bytes, shared_reserve_bytes;
     int pcie_generation;
+    int request_lanes;
+    tgi_register_report register_report;
+    const char *half_rate_boards; /* "": none */
 } tgi_arch;
 
 /* Returns the architecture of a compute capability, 10 major + minor. A capability below all rows
@@ -48,5 +60,8 @@ const tgi_arch *tgi_arch_find(int capability);
 
 /* Returns 1 if the architecture of the capability has the feature. */
 int tgi_arch_has(int capability, unsigned feature);
+
+/* Returns the part of arch.def's tensor-core rates that a board of this name has. */
+double tgi_arch_find_mma_share(int capability, const char *board_name);
 
 #endif

@@ -16,21 +16,6 @@
 #define SCORE_READS 3.0 /* rung 1 goes this many times over the scores */
 #define SCORE_WRITES 2.0
 
-static int find_registers(const tgi_attention_rung *rung, int capability)
-{
-    switch (tgi_arch_find(capability)->word) {
-    case TGI_ARCH_sm75:
-        return rung->registers[0];
-    case TGI_ARCH_sm80:
-        return rung->registers[1];
-    case TGI_ARCH_sm86:
-    case TGI_ARCH_sm89:
-        return rung->registers[2];
-    default:
-        return rung->registers[3];
-    }
-}
-
 /* Returns the multiply-adds of both products that a multiprocessor finishes in a cycle. */
 static double find_peak_rate(const tgi_gpu *gpu, const tgi_attention_rung *rung)
 {
@@ -151,7 +136,7 @@ tg_status tg_explain_attention(const tg_chip *chip, const char *kernel,
     explanation->ladder_rung = rung->number;
     explanation->is_in_table = 1;
     tgi_model_attention_count(rung, &sizes, &explanation->traffic);
-    p->registers_per_thread = find_registers(rung, gpu.capability);
+    p->registers_per_thread = rung->registers[tgi_arch_find(gpu.capability)->register_report];
     p->warps_per_block = rung->threads_x * rung->threads_y / 32;
     p->shared_bytes = tgi_model_attention_shared_bytes(rung);
     const tgi_occupancy occupancy = tgi_model_occupancy(&gpu, rung->threads_x * rung->threads_y,

@@ -25,7 +25,7 @@ typedef struct tgi_attention_rung {
     int query_count; /* queries of a block */
     int head_size;   /* the largest head that the rung takes */
     int threads_x, threads_y;
-    int registers[4]; /* registers of a thread on sm_75, sm_80, sm_86, sm_90 */
+    int registers[TGI_REPORT_COUNT]; /* registers of a thread */
 } tgi_attention_rung;
 
 /* Return the number of rows, and row `index`. */

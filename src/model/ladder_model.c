@@ -36,21 +36,6 @@ static double count_bank_turns(int lane_count, int bank_count, int stride)
     return (lane_count + bank_count - 1) / bank_count;
 }
 
-/* Returns the threads of a warp's request that a multiprocessor serves in a cycle: its load/store
- * units. The block diagrams of NVIDIA's white papers on the architectures show them. */
-static int find_request_lanes(int capability)
-{
-    switch (tgi_arch_find(capability)->word) {
-    case TGI_ARCH_sm75:
-    case TGI_ARCH_sm86:
-    case TGI_ARCH_sm89:
-    case TGI_ARCH_sm120:
-        return 16;
-    default:
-        return 32;
-    }
-}
-
 /* Returns the turns of rungs 3 to 7; a request takes `least` or more. If rows of A start at
  * multiples of 16 bytes, nvcc makes one read of four elements along a row, which takes a turn for
  * each half of a warp. */
@@ -142,10 +127,10 @@ int tgi_model_ladder_registers(const tgi_kernel *kernel, int capability)
     static const struct {
         tgi_family family;
         int tile;
-        int sm75, sm80, sm86, sm90;
+        int registers[TGI_REPORT_COUNT];
     } rows[] = {
 #define TGI_LADDER_REGISTERS(family, tile, sm75, sm80, sm86, sm90)                                 \
-    {TGI_FAMILY_cuda_##family, tile, sm75, sm80, sm86, sm90},
+    {TGI_FAMILY_cuda_##family, tile, {sm75, sm80, sm86, sm90}},
 #include "model/ladder_registers.def"
 #undef TGI_LADDER_REGISTERS
     };
@@ -157,17 +142,7 @@ int tgi_model_ladder_registers(const tgi_kernel *kernel, int capability)
         if (rows[found].family != kernel->family || rows[i].tile <= kernel->tile_rows)
             found = i;
     }
-    switch (tgi_arch_find(capability)->word) {
-    case TGI_ARCH_sm75:
-        return rows[found].sm75;
-    case TGI_ARCH_sm80:
-        return rows[found].sm80;
-    case TGI_ARCH_sm86:
-    case TGI_ARCH_sm89:
-        return rows[found].sm86;
-    default:
-        return rows[found].sm90;
-    }
+    return rows[found].registers[tgi_arch_find(capability)->register_report];
 }
 
 /* Returns the blocks of one multiprocessor that run at once. */
@@ -299,7 +274,7 @@ static double find_multiply_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
 tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
                                       int64_t n, int64_t k)
 {
-    const tgi_ladder_step step = count_step(kernel, find_request_lanes(gpu->capability));
+    const tgi_ladder_step step = count_step(kernel, tgi_arch_find(gpu->capability)->request_lanes);
     /* Multiply-adds of whole warps in a cycle. */
     const double multiplies_per_cycle = find_multiply_rate(gpu, kernel) / 32.0;
     const double block_count =

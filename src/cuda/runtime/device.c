@@ -19,12 +19,6 @@ static int64_t get_attribute(const tgi_cuda_device *device, int attribute)
     return value;
 }
 
-/* Returns 1 for boards whose tensor cores add FP32 sums at half the rate of arch.def. */
-static int has_half_mma_rate(const tgi_cuda_device *device)
-{
-    return strstr(device->name, "GeForce") && device->capability > 80;
-}
-
 static void describe(const tgi_cuda_device *device, tgi_machine *machine)
 {
     size_t memory_bytes = 0;
@@ -50,7 +44,7 @@ static void describe(const tgi_cuda_device *device, tgi_machine *machine)
     gpu->memory_bytes_per_s = 2e3 *
                               (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_MEMORY_CLOCK_KHZ) *
                               (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_MEMORY_BUS_BITS) / 8;
-    gpu->mma_share = has_half_mma_rate(device) ? 0.5 : 1.0;
+    gpu->mma_share = tgi_arch_find_mma_share(device->capability, device->name);
     device->driver->name_bus(gpu->bus, (int)sizeof gpu->bus, device->handle);
     if (!device->driver->get_device_bytes(&memory_bytes, device->handle))
         gpu->memory_bytes = (int64_t)memory_bytes;
