@@ -7,11 +7,11 @@
 #include "core/attention_mask.h"
 #include "core/checked.h"
 #include "cuda/families/attend.h"
+#include "model/figures.h"
 
 #define ROWS_MAX (INT64_C(1) << 30)
 #define BLOCKS_MAX 1024              /* blocks whose loads are compared */
 #define TILES_MAX (INT64_C(1) << 17) /* tiles above which loads are not compared */
-#define READERS 8                    /* blocks that read a head's keys at the same time */
 
 static int64_t least_of(int64_t x, int64_t y)
 {
@@ -61,7 +61,8 @@ static double compare_loads(const tg_attention *a, const tgi_attention_choice *c
 int64_t tgi_cuda_count_section_groups(const tgi_machine *machine, const tg_attention *a,
                                       const tgi_attention_choice *choice)
 {
-    const double even = 1.02;
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const int64_t readers = (int64_t)f->order_readers;
     const int64_t tiles = choice->tile_count * choice->split_count;
     const int64_t groups_of_keys =
         tgi_divide_up(a->head_count / a->kv_head_count, choice->shared_heads);
@@ -77,9 +78,9 @@ int64_t tgi_cuda_count_section_groups(const tgi_machine *machine, const tg_atten
         count_steps(a, choice, 0) == count_steps(a, choice, tiles - 1))
         return chosen;
     /* Heads whose keys do not fit together may come together if enough blocks read each. */
-    const int64_t most = least_of(most_of(chosen, block_count / READERS), heads);
+    const int64_t most = least_of(most_of(chosen, block_count / readers), heads);
     double least = 1e9;
-    for (int64_t section = most; section > 0 && least > even; section--) {
+    for (int64_t section = most; section > 0 && least > f->order_even_ratio; section--) {
         const double load = compare_loads(a, choice, block_count, section);
         if (load < least) {
             least = load;
