@@ -53,18 +53,31 @@ typedef struct tgi_skinny_decision {
     int is_a_repacked; /* 1: A is copied to aligned lines in the workspace */
 } tgi_skinny_decision;
 
+/* A part of D of a product of slices that is computed at once; 0 rows: all of D. */
+typedef struct tgi_slice_panel {
+    int64_t rows, cols;
+} tgi_slice_panel;
+
 /* The decision of CUDA families on wgmma. The first whole_tiles tiles of D are not split. Each of
  * the others has split_count splits of split_elems values of k, whose sums lie in the
  * workspace. The blocks of a cluster hold cluster_rows tiles, one below the other, and
- * cluster_splits splits of each, which they add among themselves. In families mma_bf16x and
- * mma_fp16x, teams of threads of a block have these splits. */
+ * cluster_splits splits of each, which they add among themselves. */
 typedef struct tgi_wgmma_decision {
     int64_t split_count, split_elems, whole_tiles;
     int cluster_rows, cluster_splits;
     int is_transposed; /* 1: the kernel computes D^T = B^T A^T */
-    /* D is computed in panels of this many rows and columns; 0: all at once. */
-    int64_t panel_rows, panel_cols;
+    tgi_slice_panel panel;
 } tgi_wgmma_decision;
+
+/* The decision of CUDA families mma_bf16x and mma_fp16x. Every tile of D has split_count splits of
+ * split_elems values of k, whose sums lie in the workspace. The team_count teams of a block share
+ * out the k of each split. */
+typedef struct tgi_mma_slices_decision {
+    int64_t split_count, split_elems;
+    int team_count;
+    int is_transposed; /* 1: the kernel computes D^T = B^T A^T */
+    tgi_slice_panel panel;
+} tgi_mma_slices_decision;
 
 typedef union tgi_decision {
     tgi_packed_decision packed;
@@ -73,6 +86,7 @@ typedef union tgi_decision {
     tgi_batch_decision batch;
     tgi_skinny_decision skinny;
     tgi_wgmma_decision wgmma;
+    tgi_mma_slices_decision mma_slices;
 } tgi_decision;
 
 #endif

@@ -86,11 +86,11 @@ static void try_splits(const tgi_machine *machine, const tgi_problem *p, const t
     proposal->is_legal = 1;
     proposal->shared_bytes = shared_bytes;
     proposal->resident_blocks = team_count > 1 ? 1 : whole->blocks_per_sm;
-    proposal->decision.wgmma.cluster_splits = team_count;
+    proposal->decision.mma_slices.team_count = team_count;
     proposal->predicted_s = seconds;
     proposal->workspace_bytes = bytes;
-    proposal->decision.wgmma.split_count = split_count;
-    proposal->decision.wgmma.split_elems = splits.k;
+    proposal->decision.mma_slices.split_count = split_count;
+    proposal->decision.mma_slices.split_elems = splits.k;
 }
 
 /* Tries teams and splits for a D of few tiles. Splits have equal lengths, because the kernels
@@ -101,7 +101,7 @@ static void split_k(const tgi_machine *machine, const tgi_problem *p, const tgi_
     const double slots = (double)machine->gpu.sm_count * whole->blocks_per_sm;
     const int teams_most =
         TGI_MMA_SLICES_TEAMS(TGI_MMA_SLICES_ROOM(proposal->kernel->math == TGI_MATH_fp16x));
-    if (p->is_batch_invariant || proposal->decision.wgmma.panel_rows)
+    if (p->is_batch_invariant || proposal->decision.mma_slices.panel.rows)
         return;
     try_splits(machine, p, whole, 1, teams_most, proposal);
     if (p->batch_count > 1)
@@ -121,15 +121,14 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t shared_bytes = count_shared_bytes(kernel);
-    tgi_wgmma_decision *decision = &proposal->decision.wgmma;
+    tgi_mma_slices_decision *decision = &proposal->decision.mma_slices;
     tgi_problem p;
     if (!tgi_gemm_fits(machine, shared_bytes, proposal) ||
         !tgi_slices_take_precision(given, proposal) || !tgi_slices_can_serve(given, proposal))
         return;
-    const double panel_count = tgi_panels_choose(machine, given, proposal, &p);
+    const double panel_count = tgi_panels_choose(machine, given, proposal, &decision->panel, &p);
     if (panel_count == 0.0)
         return;
-    decision->cluster_rows = 1;
     /* Products of slices are added in an order that is not the same for A and for B. Rows of a
      * batch-invariant problem are therefore the caller's, whichever way D lies. */
     decision->is_transposed = p.is_batch_invariant && p.is_swapped;
@@ -152,9 +151,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
 
 static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)
 {
-    const tgi_wgmma_decision *decision = &proposal->decision.wgmma;
+    const tgi_mma_slices_decision *decision = &proposal->decision.mma_slices;
     tiling->split_count = decision->split_count;
-    tiling->thread_count = proposal->kernel->thread_count * decision->cluster_splits;
+    tiling->thread_count = proposal->kernel->thread_count * decision->team_count;
     tiling->is_transposed = decision->is_transposed;
 }
 

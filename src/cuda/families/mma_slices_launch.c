@@ -20,13 +20,13 @@ typedef struct mma_slices_panel {
 } mma_slices_panel;
 
 typedef struct mma_slices_prepared {
-    int64_t panel_rows, panel_cols; /* 0: one panel of all batch entries */
-    mma_slices_panel panel[];       /* by kind (slice_panels_launch.h) */
+    tgi_slice_panel size;     /* 0 rows: one panel of all batch entries */
+    mma_slices_panel panel[]; /* by kind (slice_panels_launch.h) */
 } mma_slices_prepared;
 
 static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
 {
-    const int64_t kinds = tgi_slice_panels_count_kinds(proposal->decision.wgmma.panel_rows);
+    const int64_t kinds = tgi_slice_panels_count_kinds(&proposal->decision.mma_slices.panel);
     (void)p;
     return (int64_t)sizeof(mma_slices_prepared) + kinds * (int64_t)sizeof(mma_slices_panel);
 }
@@ -49,11 +49,11 @@ static void prepare_panel(const tgi_machine *machine, const tgi_problem *given,
     tgi_mma_slices_args *args = &panel->args;
     tgi_tensor tensor[2]; /* not used: the kernel copies slices without tensor maps */
     tgi_problem p = *given;
-    panel->is_transposed = proposal->decision.wgmma.is_transposed;
+    panel->is_transposed = proposal->decision.mma_slices.is_transposed;
     if (panel->is_transposed)
         tgi_problem_transpose(&p);
-    const int64_t split_count = proposal->decision.wgmma.split_count;
-    const int team_count = proposal->decision.wgmma.cluster_splits;
+    const int64_t split_count = proposal->decision.mma_slices.split_count;
+    const int team_count = proposal->decision.mma_slices.team_count;
     const int64_t split_bytes = tgi_mma_slices_split_bytes(&p, split_count);
     tgi_gemm_prepare_args(&p, &panel->add_args);
     panel->add_args.split_count = (int32_t)split_count;
@@ -81,13 +81,12 @@ static void prepare_panel(const tgi_machine *machine, const tgi_problem *given,
 static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_proposal *proposal,
                     void *block)
 {
-    const tgi_wgmma_decision *decision = &proposal->decision.wgmma;
+    const tgi_mma_slices_decision *decision = &proposal->decision.mma_slices;
     mma_slices_prepared *prepared = block;
-    prepared->panel_rows = decision->panel_rows;
-    prepared->panel_cols = decision->panel_cols;
-    for (int i = 0; i < tgi_slice_panels_count_kinds(decision->panel_rows); i++) {
+    prepared->size = decision->panel;
+    for (int i = 0; i < tgi_slice_panels_count_kinds(&decision->panel); i++) {
         tgi_problem panel;
-        if (tgi_slice_panels_describe(p, decision->panel_rows, decision->panel_cols, i, &panel))
+        if (tgi_slice_panels_describe(p, &decision->panel, i, &panel))
             prepare_panel(machine, &panel, proposal, &prepared->panel[i]);
     }
 }
@@ -128,8 +127,8 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     mma_slices_prepared *prepared = block;
-    return tgi_slice_panels_launch(queue, call, prepared->panel_rows, prepared->panel_cols,
-                                   launch_panel, prepared->panel, sizeof prepared->panel[0]);
+    return tgi_slice_panels_launch(queue, call, &prepared->size, launch_panel, prepared->panel,
+                                   sizeof prepared->panel[0]);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_mma_slices = {count_prepared_bytes, prepare, launch};

@@ -82,19 +82,18 @@ static int64_t find_fewest_strips(const tgi_machine *machine, const tgi_kernel *
 }
 
 double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
-                         tgi_problem *panel)
+                         tgi_slice_panel *size, tgi_problem *panel)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    tgi_wgmma_decision *decision = &proposal->decision.wgmma;
     double least_lines = 0.0, count = 0.0;
-    decision->panel_rows = decision->panel_cols = 0;
+    *size = (tgi_slice_panel){0};
     *panel = *p;
     if (fits(machine, kernel, p))
         return 1.0;
     panel->batch_count = 1;
     if (fits(machine, kernel, panel)) {
-        decision->panel_rows = p->m;
-        decision->panel_cols = p->n;
+        size->rows = p->m;
+        size->cols = p->n;
         return (double)p->batch_count;
     }
     /* A line is sliced again for each panel that reads it. The sum of a panel's rows and columns is
@@ -115,11 +114,11 @@ double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_p
             continue;
         count = panels;
         least_lines = lines;
-        decision->panel_rows = panel->m;
-        decision->panel_cols = panel->n;
+        size->rows = panel->m;
+        size->cols = panel->n;
     }
-    panel->m = decision->panel_rows;
-    panel->n = decision->panel_cols;
+    panel->m = size->rows;
+    panel->n = size->cols;
     if (count == 0.0)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_WORKSPACE,
                    "slices of %d rows and columns need more than %lld bytes of workspace",

@@ -5,11 +5,11 @@
 #include "plan/backend.h"
 
 /* Makes *panel the largest part of the problem whose workspace stays within the machine's limit:
- * all of it, one batch entry, or rows and columns of one entry. Sets the decision's panel_rows and
- * panel_cols, or 0 if *panel is the whole problem. Returns the number of panels. Refuses the
- * problem and returns 0 if no panel is small enough. */
+ * all of it, one batch entry, or rows and columns of one entry. Sets *size, whose members are 0 if
+ * *panel is the whole problem. Returns the number of panels. Refuses the problem and returns 0 if
+ * no panel is small enough. */
 double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *problem,
-                         tgi_proposal *proposal, tgi_problem *panel);
+                         tgi_proposal *proposal, tgi_slice_panel *size, tgi_problem *panel);
 
 /* Returns the most bytes of workspace that a panel may take. */
 int64_t tgi_panels_find_limit(const tgi_machine *machine);

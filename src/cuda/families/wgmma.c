@@ -147,7 +147,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     if (!takes_precision(p, proposal))
         return;
     if (tgi_kernels_has_slices(kernel)) {
-        panel_count = tgi_panels_choose(machine, given, proposal, &panel);
+        panel_count =
+            tgi_panels_choose(machine, given, proposal, &proposal->decision.wgmma.panel, &panel);
         p = &panel;
         if (panel_count == 0.0)
             return;

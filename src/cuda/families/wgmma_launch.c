@@ -2,6 +2,7 @@
  * Launches the families wgmma, `loose`, bf16x, bf16r and fp16x. A plan keeps the kernels and their
  * arguments for each size of panel of D. A launch fills in pointers and addresses of tensor maps.
  */
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "cuda/families/wgmma_tiles.h"
 #include "kernels/wgmma/wgmma_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
+#include "model/figures.h"
 #include "model/wgmma_work.h"
 
 #define TMA_BOX_ROWS 64   /* rows of a TMA box of D, most lines of one of C */
@@ -23,8 +25,6 @@
 #define ADD_THREADS 128
 #define MANY_SPLITS 8 /* so many splits are added by more blocks, in narrow tiles, without TMA */
 #define WORKSPACE_UNIT_BYTES 256
-#define L2_LEAST_SHARE 0.333 /* share of L2 from which the next kernel starts late */
-#define FEW_READERS 2        /* blocks that read a line */
 
 enum { BASE_A, BASE_B, BASE_C, BASE_D, BASE_COUNT, SLOT_COUNT = BASE_COUNT + TGI_UNALIGNED_KINDS };
 
@@ -43,13 +43,13 @@ typedef struct wgmma_panel {
 } wgmma_panel;
 
 typedef struct wgmma_prepared {
-    int64_t panel_rows, panel_cols; /* 0: one panel of all batch entries */
-    wgmma_panel panel[];            /* by kind (slice_panels_launch.h) */
+    tgi_slice_panel size; /* 0 rows: one panel of all batch entries */
+    wgmma_panel panel[];  /* by kind (slice_panels_launch.h) */
 } wgmma_prepared;
 
 static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
 {
-    const int64_t kinds = tgi_slice_panels_count_kinds(proposal->decision.wgmma.panel_rows);
+    const int64_t kinds = tgi_slice_panels_count_kinds(&proposal->decision.wgmma.panel);
     (void)p;
     return (int64_t)sizeof(wgmma_prepared) + kinds * (int64_t)sizeof(wgmma_panel);
 }
@@ -259,12 +259,13 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
 static int is_next_early(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
                          const tgi_operand operand[2])
 {
+    const tgi_figures *f = tgi_figures_find(machine->gpu.capability);
     const double share = tgi_model_tile_bytes(p) / (double)machine->gpu.l2_bytes;
-    const int64_t rows = tgi_wgmma_row_clusters(kernel, p, 1);
-    const int64_t cols = tgi_wgmma_col_tiles(kernel, p);
+    const double rows = (double)tgi_wgmma_row_clusters(kernel, p, 1);
+    const double cols = (double)tgi_wgmma_col_tiles(kernel, p);
     const int has_pass =
         tgi_kernels_has_slices(kernel) || operand[0].is_repacked || operand[1].is_repacked;
-    return has_pass || share < L2_LEAST_SHARE || (rows > FEW_READERS && cols > FEW_READERS);
+    return has_pass || share < f->wgmma_late_l2_share || fmin(rows, cols) > f->wgmma_late_readers;
 }
 
 static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
@@ -302,16 +303,15 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
 {
     const tgi_wgmma_decision *decision = &proposal->decision.wgmma;
     wgmma_prepared *prepared = block;
-    prepared->panel_rows = decision->panel_rows;
-    prepared->panel_cols = decision->panel_cols;
-    for (int i = 0; i < tgi_slice_panels_count_kinds(decision->panel_rows); i++) {
+    prepared->size = decision->panel;
+    for (int i = 0; i < tgi_slice_panels_count_kinds(&decision->panel); i++) {
         tgi_problem panel;
         tgi_wgmma_decision panel_decision = *decision;
         if (i > 0) { /* the tiling was chosen for panels of full size */
             panel_decision.split_elems = p->k;
             panel_decision.split_count = panel_decision.cluster_splits = 1;
         }
-        if (tgi_slice_panels_describe(p, decision->panel_rows, decision->panel_cols, i, &panel))
+        if (tgi_slice_panels_describe(p, &decision->panel, i, &panel))
             prepare_panel(machine, proposal->kernel, &panel, &panel_decision, &prepared->panel[i]);
     }
 }
@@ -377,8 +377,8 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     wgmma_prepared *prepared = block;
-    return tgi_slice_panels_launch(queue, call, prepared->panel_rows, prepared->panel_cols,
-                                   launch_panel, prepared->panel, sizeof prepared->panel[0]);
+    return tgi_slice_panels_launch(queue, call, &prepared->size, launch_panel, prepared->panel,
+                                   sizeof prepared->panel[0]);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_wgmma = {count_prepared_bytes, prepare, launch};
