@@ -1,6 +1,7 @@
 #include "core/alloc.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "core/status.h"
@@ -17,8 +18,10 @@ static void *report_failure(int64_t size_bytes)
 
 void *tgi_alloc_object(int64_t size_bytes)
 {
-    void *memory = calloc(1, (size_t)size_bytes);
-    return memory ? memory : report_failure(size_bytes);
+    void *memory = NULL;
+    if (posix_memalign(&memory, TGI_CACHE_LINE_BYTES, (size_t)size_bytes))
+        return report_failure(size_bytes);
+    return memset(memory, 0, (size_t)size_bytes);
 }
 
 void *tgi_alloc_block(int64_t size_bytes)

@@ -6,7 +6,8 @@
 
 #define TGI_CACHE_LINE_BYTES 64
 
-/* Returns zeroed memory for a small object, or NULL with the thread's detail set. */
+/* Returns zeroed memory for a small object, aligned to a cache line, or NULL with the thread's
+ * detail set. */
 void *tgi_alloc_object(int64_t size_bytes);
 
 /* Returns uninitialized memory for matrix blocks, or NULL with the detail set. Blocks are aligned

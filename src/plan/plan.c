@@ -43,10 +43,9 @@ static int prepare_launch(tg_plan *plan)
     if (tgi_problem_is_empty(&plan->problem))
         return 1;
     const int64_t size_bytes = backend->count_prepared_bytes(&plan->problem, proposal);
-    plan->prepared = tgi_alloc_block(size_bytes);
+    plan->prepared = tgi_alloc_object(size_bytes);
     if (!plan->prepared)
         return 0;
-    memset(plan->prepared, 0, (size_t)size_bytes);
     plan->launch =
         backend->prepare(&plan->context->machine, &plan->problem, proposal, plan->prepared);
     plan->kept.state = plan->context->log ? TGI_KEPT_BEGUN : TGI_KEPT_NONE;

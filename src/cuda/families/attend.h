@@ -1,5 +1,5 @@
-/* Attention on a GPU has a planning half (attend.c, attend_cost.c, attend_order.c) and a launching
- * half (attend_launch.c). */
+/* Attention on a GPU has a planning half (attend.c, attend_short.c, attend_cost.c, attend_order.c)
+ * and a launching half (attend_launch.c). Both use attend_operand.h. */
 #ifndef TGI_CUDA_ATTEND_H
 #define TGI_CUDA_ATTEND_H
 
@@ -22,10 +22,6 @@ int tgi_cuda_make_short(const tgi_machine *machine, const tg_attention *attentio
  * serves if its operands are aligned. */
 void tgi_cuda_choose_unaligned(const tgi_machine *machine, const tg_attention *attention,
                                tgi_attention_choice *choice);
-
-/* Returns 1 if TMA can copy Q, K and V to the choice's row and D consists of whole units, provided
- * that all are aligned. */
-int tgi_cuda_has_units(const tg_attention *attention, const tgi_attention_choice *choice);
 
 /* Returns the predicted time of the choice in ns. */
 double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention *attention,

@@ -5,24 +5,17 @@
 #include "core/checked.h"
 #include "core/types.h"
 #include "cuda/families/attend.h"
+#include "cuda/families/attend_operand.h"
 #include "cuda/runtime/tensor_map.h"
 #include "kernels/attend/attend_args.h"
 
 #define UNIT_BYTES TGI_TENSOR_UNIT_BYTES
-#define BOX_ROWS 8      /* the swizzle repeats after these */
-#define STRIP_BYTES 128 /* bytes of a row of a strip in shared memory */
-#define MAP_COUNT 3
-#define SECTOR_ELEMENTS 16 /* 32 bytes */
-#define LONG_STEPS 8
-#define CROWD_WARPS 3 /* so many wait for TMA after fewer steps */
-#define CROWD_STEPS 5
-#define ROWS_MAX (INT64_C(1) << 30)
 
 typedef struct attention_kernels {
     tgi_cuda_kernel attend, merge;
     tgi_tensor_slots slots;
-    tgi_tensor_slot slot[MAP_COUNT];
-    tgi_tensor_map map[MAP_COUNT];
+    tgi_tensor_slot slot[TGI_ATTEND_MAP_COUNT];
+    tgi_tensor_map map[TGI_ATTEND_MAP_COUNT];
 } attention_kernels;
 
 /* A row of short sequences needs aligned operands. Calls without them take another choice. */
@@ -30,72 +23,6 @@ typedef struct attention_prepared {
     attention_kernels chosen, other;
     tgi_attention_choice other_choice;
 } attention_prepared;
-
-/* map_ids lists the tensors of the maps in the order of tgi_attend_args. */
-static const tgi_attention_tensor_id map_ids[MAP_COUNT] = {TGI_ATTENTION_K, TGI_ATTENTION_V,
-                                                           TGI_ATTENTION_Q};
-
-/* Returns the rows of a TMA box of K and V, a multiple of eight that divides pages and steps, or 0
- * where there is none. */
-static int64_t count_box_rows(const tg_attention *a, int64_t keys)
-{
-    int64_t rows = keys;
-    while (rows > 0 && (a->page_rows % rows > 0 || keys % rows > 0))
-        rows -= BOX_ROWS;
-    return rows;
-}
-
-/* Returns 1 if threads copy rows of `elems` elements faster than TMA. TMA takes as long for a row
- * that is no multiple of 32 bytes as for a whole line. It still brings the first bytes sooner,
- * which decides if there are few steps. */
-static int is_slow(const tgi_attention_choice *choice, int64_t elems)
-{
-    const int steps = choice->warp_split_count < CROWD_WARPS ? LONG_STEPS : CROWD_STEPS;
-    return choice->row->kind == TGI_ATTENTION_THIN && elems % SECTOR_ELEMENTS > 0 &&
-           choice->split_keys >= steps * choice->row->keys;
-}
-
-/* Describes K, V or Q as a tensor of elements, rows, heads, and batch entries or pages. Returns 0
- * if TMA cannot read it. */
-static int describe(const tg_attention *a, const tgi_attention_choice *choice,
-                    tgi_attention_tensor_id id, tgi_tensor *tensor)
-{
-    const tgi_attention_tensor t = tgi_attention_get(a, id);
-    const int is_q = id == TGI_ATTENTION_Q, is_paged = !is_q && a->page_rows > 0;
-    const int has_heads = is_q && a->m == 1; /* one row of each head: heads are the map's rows */
-    const int64_t strides[] = {has_heads ? t.heads->head_stride : t.heads->row_stride,
-                               has_heads ? t.heads->row_stride : t.heads->head_stride,
-                               t.heads->batch_stride};
-    const int64_t box_rows = is_q ? choice->row->queries : count_box_rows(a, choice->step_keys);
-    *tensor = (tgi_tensor){.elem_bytes = t.element_bytes,
-                           .count = {t.counts[3],
-                                     has_heads  ? a->head_count
-                                     : is_q     ? a->m
-                                     : is_paged ? a->page_rows
-                                                : a->n,
-                                     has_heads ? 1
-                                     : is_q    ? a->head_count
-                                               : a->kv_head_count,
-                                     is_paged ? a->page_count : a->batch_count},
-                           .tma_box_elems = (int)(STRIP_BYTES / t.element_bytes),
-                           .tma_box_runs = (int)box_rows,
-                           .is_swizzled = 1};
-    if (!is_q && a->has_key_offsets && !is_paged) {
-        tensor->count[1] = ROWS_MAX; /* the lists know */
-        tensor->count[3] = 1;
-    }
-    int is_fit = choice->row->has_boxes && !is_slow(choice, t.counts[3]) && box_rows > 0 &&
-                 t.heads->element_stride == 1 &&
-                 (!is_q || ((choice->shared_heads == 1 || has_heads) && !a->has_query_offsets));
-    for (int i = 0; i < 3; i++) {
-        const int64_t bytes =
-            tensor->count[i + 1] == 1 ? TGI_TENSOR_UNIT_BYTES : strides[i] * t.element_bytes;
-        tensor->stride_bytes[i] = bytes;
-        is_fit = is_fit && tensor->count[i + 1] > 0 && bytes > 0 &&
-                 bytes % TGI_TENSOR_UNIT_BYTES == 0 && bytes < TGI_TENSOR_STRIDE_MAX;
-    }
-    return is_fit;
-}
 
 static void prepare_kernels(const tgi_machine *machine, const tg_attention *a,
                             const tgi_attention_choice *choice, attention_kernels *prepared)
@@ -116,11 +43,12 @@ static void prepare_kernels(const tgi_machine *machine, const tg_attention *a,
                                          .cluster = (unsigned)choice->cluster_count,
                                          .is_early = 1};
     prepared->slots.slot = prepared->slot;
-    for (int i = 0; i < MAP_COUNT; i++) {
+    for (int i = 0; i < TGI_ATTEND_MAP_COUNT; i++) {
         tgi_tensor_slot *slot = &prepared->slot[prepared->slots.count];
         *slot =
             (tgi_tensor_slot){.operand = i, .argument_offset = i * (int64_t)sizeof(tgi_tensor_map)};
-        prepared->slots.count += describe(a, choice, map_ids[i], &slot->tensor);
+        prepared->slots.count +=
+            tgi_attend_describe(a, choice, tgi_attend_map_ids[i], &slot->tensor);
     }
     snprintf(prepared->attend.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", row->name);
     const int32_t merge_warps = tgi_attend_count_merge_warps((int32_t)choice->split_count);
@@ -141,40 +69,6 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
         tgi_cuda_choose_unaligned(machine, a, &prepared->other_choice);
         prepare_kernels(machine, a, &prepared->other_choice, &prepared->other);
     }
-}
-
-/* Returns 1 if every row of the tensor begins at a multiple of `bytes` and its elements are
- * contiguous. */
-static int is_aligned(const tg_attention *a, tgi_attention_tensor_id id, int64_t bytes)
-{
-    const tgi_attention_tensor t = tgi_attention_get(a, id);
-    const int64_t strides[] = {t.heads->batch_stride, t.heads->head_stride, t.heads->row_stride};
-    int64_t rest = (int64_t)((uintptr_t)t.heads->data % (uintptr_t)bytes);
-    for (int i = 0; i < 3; i++) {
-        if (t.counts[i] > 1 || (i == 2 && t.has_offsets))
-            rest |= strides[i] * t.element_bytes % bytes;
-    }
-    return rest == 0 && (t.heads->element_stride == 1 || t.counts[3] == 1);
-}
-
-int tgi_cuda_has_units(const tg_attention *a, const tgi_attention_choice *choice)
-{
-    tgi_tensor tensor;
-    tg_attention stored = *a;
-    stored.d.data = NULL;
-    int is_fit = a->v_head_size * tgi_type_bytes(a->type) % UNIT_BYTES == 0 &&
-                 is_aligned(&stored, TGI_ATTENTION_D, UNIT_BYTES);
-    for (int i = 0; i < MAP_COUNT; i++)
-        is_fit = is_fit && describe(a, choice, map_ids[i], &tensor);
-    return is_fit;
-}
-
-/* Returns 1 if TMA can read the tensor where it lies. */
-static int has_map(const tg_attention *a, const tgi_attention_choice *choice,
-                   tgi_attention_tensor_id id)
-{
-    tgi_tensor tensor;
-    return describe(a, choice, id, &tensor) && is_aligned(a, id, UNIT_BYTES);
 }
 
 static int32_t limit(int64_t distance)
@@ -224,14 +118,15 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .split_keys = (int32_t)choice->split_keys,
         .kept_keys = (int32_t)choice->kept_keys,
         .lets_next_start = choice->split_count > 1 || choice->is_resident,
-        .has_units = {is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),
-                      is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),
-                      is_aligned(a, TGI_ATTENTION_V, UNIT_BYTES)},
-        .has_map = {has_map(a, choice, map_ids[0]), has_map(a, choice, map_ids[1]),
-                    has_map(a, choice, map_ids[2])},
+        .has_units = {tgi_attend_is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),
+                      tgi_attend_is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),
+                      tgi_attend_is_aligned(a, TGI_ATTENTION_V, UNIT_BYTES)},
+        .has_map = {tgi_attend_has_map(a, choice, tgi_attend_map_ids[0]),
+                    tgi_attend_has_map(a, choice, tgi_attend_map_ids[1]),
+                    tgi_attend_has_map(a, choice, tgi_attend_map_ids[2])},
         .has_runs = a->page_rows % TGI_ATTEND_RUN == 0,
-        .box_rows = (int32_t)count_box_rows(a, choice->step_keys),
-        .has_d_units = is_aligned(a, TGI_ATTENTION_D, UNIT_BYTES),
+        .box_rows = (int32_t)tgi_attend_count_box_rows(a, choice->step_keys),
+        .has_d_units = tgi_attend_is_aligned(a, TGI_ATTENTION_D, UNIT_BYTES),
         .page_rows = make_divisor(a->page_rows),
         .splits = call->workspace};
 }
@@ -244,10 +139,11 @@ static tg_status run(const tgi_attention_call *call, attention_kernels *prepared
     tg_status status = tgi_cuda_enter(queue.device, &before);
     if (status)
         return status;
-    const void *base[MAP_COUNT];
-    for (int i = 0; i < MAP_COUNT; i++)
-        base[i] =
-            args.has_map[i] ? tgi_attention_get(&args.attention, map_ids[i]).heads->data : NULL;
+    const void *base[TGI_ATTEND_MAP_COUNT];
+    for (int i = 0; i < TGI_ATTEND_MAP_COUNT; i++)
+        base[i] = args.has_map[i]
+                      ? tgi_attention_get(&args.attention, tgi_attend_map_ids[i]).heads->data
+                      : NULL;
     status = tgi_tensor_fill(queue.device, &prepared->slots, base, prepared->map, args.map,
                              sizeof args.map);
     if (!status)
@@ -266,7 +162,7 @@ static tg_status launch(const tgi_attention_call *call)
     tgi_attention_call other = *call;
     int is_fit = 1;
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
-        is_fit = is_fit && is_aligned(call->attention, ids[i], UNIT_BYTES);
+        is_fit = is_fit && tgi_attend_is_aligned(call->attention, ids[i], UNIT_BYTES);
     if (is_fit || call->choice->row->kind != TGI_ATTENTION_SHORT)
         return run(call, &prepared->chosen);
     other.choice = &prepared->other_choice;

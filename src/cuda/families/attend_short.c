@@ -4,6 +4,7 @@
  */
 #include "core/checked.h"
 #include "cuda/families/attend.h"
+#include "cuda/families/attend_operand.h"
 
 #define STEPS_MOST 15 /* as many as barriers have room for */
 #define BLOCKS_MOST INT32_MAX
@@ -33,5 +34,5 @@ int tgi_cuda_make_short(const tgi_machine *machine, const tg_attention *a,
                                                   (int32_t)choice->split_keys);
     choice->is_resident = blocks <= machine->gpu.sm_count * tgi_cuda_count_held(machine, choice);
     return choice->shared_bytes <= machine->gpu.shared_bytes_per_block &&
-           tgi_cuda_has_units(a, choice);
+           tgi_attend_has_units(a, choice);
 }
