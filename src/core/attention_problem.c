@@ -203,7 +203,7 @@ tg_status tgi_attention_check_distinct(const tgi_attention_tensor *t)
     int64_t strides[4], reach = 0;
     int is_done[4] = {0};
     list_strides(t, strides);
-    for (int turn = 0; turn < 4 && !is_empty(t); turn++) {
+    for (int done = 0; done < 4 && !is_empty(t); done++) {
         int least = -1;
         for (int i = 0; i < 4; i++) {
             if (!is_done[i] && (least < 0 || llabs(strides[i]) < llabs(strides[least])))

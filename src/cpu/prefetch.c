@@ -21,12 +21,12 @@ void tgi_cpu_start_prefetch(tgi_prefetch *prefetch, const void *start, int64_t r
     prefetch->row_count = row_count;
 }
 
-tgi_prefetch *tgi_cpu_pace_prefetches(tgi_prefetch *prefetches, int count, int64_t turns)
+tgi_prefetch *tgi_cpu_pace_prefetches(tgi_prefetch *prefetches, int count, int64_t iterations)
 {
     int64_t bytes = 0;
     for (int i = 0; i < count; i++)
         bytes += tgi_round_up(prefetches[i].row_bytes, LINE_BYTES) * prefetches[i].row_count;
-    int64_t stride = tgi_divide_up(bytes, turns > 0 ? turns : 1);
+    int64_t stride = tgi_divide_up(bytes, iterations > 0 ? iterations : 1);
     stride = stride < STRIDE_MIN ? STRIDE_MIN : stride > LINE_BYTES ? LINE_BYTES : stride;
     for (int i = 0; i < count; i++) {
         prefetches[i].stride = stride;

@@ -20,9 +20,9 @@ typedef struct tgi_prefetch {
 void tgi_cpu_start_prefetch(tgi_prefetch *prefetch, const void *start, int64_t row_bytes,
                             int64_t row_stride, int64_t row_count);
 
-/* Links `count` prefetches and spreads them over `turns` turns. Returns the first one, or NULL if
- * there is none. */
-tgi_prefetch *tgi_cpu_pace_prefetches(tgi_prefetch *prefetches, int count, int64_t turns);
+/* Links `count` prefetches and spreads them over `iterations` iterations of a loop. Returns the
+ * first one, or NULL if there is none. */
+tgi_prefetch *tgi_cpu_pace_prefetches(tgi_prefetch *prefetches, int count, int64_t iterations);
 
 /* Prefetches the next line. It is inlined with all it does: around a call a tile would store its
  * sums. */

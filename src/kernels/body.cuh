@@ -57,7 +57,7 @@
  * multiply(sums, factors, part):
  *
  *     factors                 a type: the factors of this part and of the next
- *     turn                    the part at which the next stage must be there, because its factors
+ *     switch_part             the part at which the next stage must be there, because its factors
  *                             are read. The copies of a step are spread over the parts before,
  *                             since a burst of them would delay the reads.
  *     load_edge(copies, step) requests the copies of a step that has an edge of an operand
@@ -75,11 +75,14 @@
  * skinny/skinny.cuh, small/small_direct.cuh and small/small_short.cuh. A body of skinny whose
  * operand B goes straight to registers, skinny/dot_mma.cuh, needs no setup().
  *
- * Other families have the four tasks under names of their own, which their headers list. wgmma
- * (wgmma/wgmma.cuh) has tgi_setup, tgi_produce to load, and tgi_consume to multiply and to finish.
  * batch (batch/batch.cuh) has a body with setup, multiply and finish, but loads by
- * tgi_load_entries. Attention (attend/attend.cuh) multiplies twice for a step, and has its tasks in
- * several files.
+ * tgi_load_entries. All of these refuse to compile a body that lacks one of its functions
+ * (tgi_check_body, tgi_check_sum).
+ *
+ * Two families have the four tasks under names of their own, which their headers list, and no body
+ * that could be checked. wgmma (wgmma/wgmma.cuh) has tgi_setup, tgi_produce to load, and
+ * tgi_consume to multiply and to finish: producer and consumers are different warps. Attention
+ * (attend/attend.cuh) multiplies twice for a step, with the softmax between.
  */
 #ifndef TGI_BODY_CUH
 #define TGI_BODY_CUH
@@ -113,11 +116,17 @@ template <class Body> static __device__ __forceinline__ void tgi_check_body(void
                   "a body has finish(given, schedule, unit, sums): kernels/body.cuh");
 }
 
+/* Refuses to compile a body that lacks what adds products. */
+template <class Body> static __device__ __forceinline__ void tgi_check_multiply(void)
+{
+    static_assert(tgi_names_multiply<Body>, "a body has multiply(sums, ...): kernels/body.cuh");
+}
+
 /* Refuses to compile a body that lacks what sums a tile. */
 template <class Body> static __device__ __forceinline__ void tgi_check_sum(void)
 {
     static_assert(tgi_names_load<Body>, "a body has load(copies, step): kernels/body.cuh");
-    static_assert(tgi_names_multiply<Body>, "a body has multiply(sums, ...): kernels/body.cuh");
+    tgi_check_multiply<Body>();
 }
 
 /* The storage orders of an operation, as a type for which a body is compiled. */
@@ -188,13 +197,13 @@ static __device__ __forceinline__ void tgi_multiply_parts(Body &body, Copies &co
         body.load_edge(copies, step + Body::stages - 1);
 #pragma unroll
         for (int part = 0; part < Body::parts; part++) {
-            if (part == Body::turn) {
+            if (part == Body::switch_part) {
                 body.close(copies);
                 tgi_wait_for_stage<Body>();
                 body.advance(copies);
             }
             body.read_ahead(copies, factors, part);
-            if (part < Body::turn)
+            if (part < Body::switch_part)
                 body.load_part(copies, part);
             body.multiply(sums, factors, part);
         }

@@ -10,7 +10,7 @@
         const type factor = (type)(threadIdx.x + 1) / (type)1024;                                  \
         _Pragma("unroll") for (int i = 0; i < 8; i++) chain[i] = (type)i;                          \
         for (int step = 0; step < iteration_count; step += 8) {                                    \
-            _Pragma("unroll") for (int turn = 0; turn < 8; turn++)                                 \
+            _Pragma("unroll") for (int repeat = 0; repeat < 8; repeat++)                           \
                 _Pragma("unroll") for (int i = 0; i < 8; i++) chain[i] =                           \
                     fused(chain[i], factor, factor);                                               \
         }                                                                                          \

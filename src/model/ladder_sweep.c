@@ -33,7 +33,7 @@ static run find_run(const tgi_cover *cover, int first, int last, int line)
 /* Returns the sectors of a request in the first line_count lines and col_count columns of a part
  * that starts `phase` elements behind the start of a sector, or 0 if no lane is active. Addresses
  * grow from line to line, so that only neighbouring runs can share a sector. */
-static int64_t count_sectors(const tgi_cover *cover, int first, int last, int turn, int line_count,
+static int64_t count_sectors(const tgi_cover *cover, int first, int last, int elem, int line_count,
                              int col_count, int64_t line_stride, int64_t phase)
 {
     const int from = cover->is_by_columns ? 0 : first / cover->col_count;
@@ -42,7 +42,7 @@ static int64_t count_sectors(const tgi_cover *cover, int first, int last, int tu
     int64_t count = 0, last_before = -1;
     for (int line = from; line <= least(to, line_count - 1); line++) {
         run part = find_run(cover, first, last, line);
-        part.first += turn;
+        part.first += elem;
         part.last = least(part.last, col_count - 1);
         if (part.first > part.last)
             continue;
@@ -78,11 +78,11 @@ static void add_parts(const tgi_cover *cover, int line_count, int col_count, int
     const int elem_count = cover->line_count * cover->col_count;
     for (int first = 0; first < elem_count; first += cover->request_elems) {
         const int last = least(first + cover->request_elems, elem_count) - 1;
-        for (int turn = 0; turn < cover->lane_elems; turn++) {
+        for (int elem = 0; elem < cover->lane_elems; elem++) {
             for (int place = 0; place < cover->sector_elems; place++) {
                 if (places[place] == 0)
                     continue;
-                const int64_t sectors = count_sectors(cover, first, last, turn, line_count,
+                const int64_t sectors = count_sectors(cover, first, last, elem, line_count,
                                                       col_count, line_stride, place);
                 sweep->request_count += sectors ? places[place] : 0;
                 sweep->sector_count += places[place] * sectors;

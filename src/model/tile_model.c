@@ -168,10 +168,10 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
         macs / (tgi_model_macs_per_cycle(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz);
     /* The workers of a block, threads or warps, form the tiles of a group in turn. */
     const double workers = kernel->thread_count / (is_mma ? 32.0 : 1.0);
-    const double turns = ceil(work->tile_count / workers);
+    const double tile_rounds = ceil(work->tile_count / workers);
     const double elems = (double)kernel->tile_rows * kernel->tile_cols / (is_mma ? 32.0 : 1.0);
-    const double latency_s = f->batch_stage_s + turns * tile_k * f->batch_k_s[kind] +
-                             find_epilogue_seconds(f, kernel, p, work, turns * elems);
+    const double latency_s = f->batch_stage_s + tile_rounds * tile_k * f->batch_k_s[kind] +
+                             find_epilogue_seconds(f, kernel, p, work, tile_rounds * elems);
     const double slots = (double)gpu->sm_count * work->blocks_per_sm;
     const double rounds = floor(work->block_count / slots);
     const double rest = ceil((work->block_count - rounds * slots) / gpu->sm_count);

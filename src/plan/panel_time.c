@@ -1,7 +1,7 @@
 /*
  * Three streams form panels: copies in, products, copies out. Each takes the panels in one order. A
  * panel waits for its operands, for the earlier products in their slots, and for the D of the panel
- * that had its slot before. All of these times are known when its turn comes, so that one walk
+ * that had its slot before. All of these times are known when it is reached, so that one walk
  * gives all times.
  */
 #include "plan/panel_time.h"
@@ -178,25 +178,25 @@ static void form(panel_walk *walk, const tg_panels *panels, int64_t number, int6
     const double stream_lines = measure_panel(cut->stream_length, streamed, place.streamed);
     const double elems = entries * held_lines * stream_lines;
     const int64_t first = number - of_entry; /* distinguishes the panels of entries */
-    const int turn = (int)(number % panels->d_count);
+    const int slot = (int)(number % panels->d_count);
     const int at = bring(walk, &walk->streamed, first + place.streamed,
                          entries * stream_lines * cut->stream_bytes);
     const int held_at =
         bring(walk, &walk->held, first + place.held, entries * held_lines * cut->held_bytes);
-    double start_s = fmax(walk->product_s + figures->launch_s, walk->returned_s[turn]);
+    double start_s = fmax(walk->product_s + figures->launch_s, walk->returned_s[slot]);
     start_s = fmax(start_s, fmax(walk->streamed.ready_s[at], walk->held.ready_s[held_at]));
     if (cut->c_bytes > 0) {
         walk->in_s =
-            fmax(walk->in_s, walk->formed_s[turn]) + elems * cut->c_bytes / walk->in_bytes_per_s;
+            fmax(walk->in_s, walk->formed_s[slot]) + elems * cut->c_bytes / walk->in_bytes_per_s;
         start_s = fmax(start_s, walk->in_s);
     }
     walk->product_s = start_s + product_s * elems /
                                     ((double)panels->batch_count * (double)panels->row_count *
                                      (double)panels->col_count);
     walk->streamed.released_s[at] = walk->held.released_s[held_at] = walk->product_s;
-    walk->formed_s[turn] = walk->product_s;
+    walk->formed_s[slot] = walk->product_s;
     walk->out_s = fmax(walk->out_s, walk->product_s) + elems * cut->d_bytes / walk->out_bytes_per_s;
-    walk->returned_s[turn] = walk->out_s + figures->return_s;
+    walk->returned_s[slot] = walk->out_s + figures->return_s;
 }
 
 double tgi_panels_predict(const tgi_panel_cut *cut, const tg_panels *panels, int64_t entry_count,

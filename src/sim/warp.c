@@ -12,16 +12,16 @@ enum { UNWRITTEN = 0x7fff }; /* NaN in BF16 and FP16 */
 #define CALLER __builtin_return_address(0)
 
 /* Leaves words for the other lanes and waits for theirs. Returns the warp's lanes; what they have
- * brought is in exchanged[*turn]. A warp executes instructions on shared memory in their order, so
- * that accesses of any lane before the meeting precede those of all lanes after it. */
+ * brought is in exchanged[*buffer]. A warp executes instructions on shared memory in their order,
+ * so that accesses of any lane before the meeting precede those of all lanes after it. */
 static const sim_thread *meet_lanes(const uint32_t *words, int word_count, const void *caller,
-                                    int *turn)
+                                    int *buffer)
 {
     sim_run *run = tgi_sim_now;
     sim_thread *thread = run->thread;
-    *turn = thread->meeting_count++ % 2;
+    *buffer = thread->meeting_count++ % 2;
     for (int i = 0; i < word_count; i++)
-        thread->exchanged[*turn][i] = words[i];
+        thread->exchanged[*buffer][i] = words[i];
     thread->wait_site = tgi_sim_resolve_site(run, caller);
     thread->state = THREAD_MEETS;
     tgi_fiber_switch(&thread->fiber, run->scheduler);
@@ -38,16 +38,16 @@ void tgi_sim_read_matrices(uint32_t fragment[4], uint32_t shared, int is_transpo
     const int lane = run->thread->index % TGI_WARP_THREADS, g = lane / 4, c = lane % 4;
     const uintptr_t place = run->shared.low + shared;
     const uint32_t words[] = {shared, (uint32_t)tgi_sim_is_written(run, place, UNIT_BYTES)};
-    int turn;
+    int buffer;
     run->thread->reads_ahead = 1;
     tgi_sim_access_shared(place, UNIT_BYTES, 0, CALLER);
     run->thread->reads_ahead = 0;
-    const sim_thread *lanes = meet_lanes(words, 2, CALLER, &turn);
+    const sim_thread *lanes = meet_lanes(words, 2, CALLER, &buffer);
     for (int i = 0; i < 4; i++) {
         uint16_t elems[2] = {UNWRITTEN, UNWRITTEN};
         for (int j = 0; j < 2; j++) {
             const int row = is_transposed ? 2 * c + j : g, col = is_transposed ? g : 2 * c + j;
-            const uint32_t *brought = lanes[8 * i + row].exchanged[turn];
+            const uint32_t *brought = lanes[8 * i + row].exchanged[buffer];
             const char *start = (const char *)(run->shared.low + brought[0]);
             if (brought[1])
                 memcpy(&elems[j], start + 2 * col, sizeof elems[j]);
@@ -59,11 +59,11 @@ void tgi_sim_read_matrices(uint32_t fragment[4], uint32_t shared, int is_transpo
 void tgi_sim_write_matrices(uint32_t shared, const uint32_t fragment[4])
 {
     const int lane = tgi_sim_now->thread->index % TGI_WARP_THREADS;
-    int turn;
-    const sim_thread *lanes = meet_lanes(&shared, 1, CALLER, &turn);
+    int buffer;
+    const sim_thread *lanes = meet_lanes(&shared, 1, CALLER, &buffer);
     tgi_sim_access_shared(tgi_sim_now->shared.low + shared, UNIT_BYTES, 1, CALLER);
     for (int i = 0; i < 4; i++) {
-        const uint32_t row = lanes[8 * i + lane / 4].exchanged[turn][0];
+        const uint32_t row = lanes[8 * i + lane / 4].exchanged[buffer][0];
         memcpy((char *)tgi_sim_now->shared.low + row + lane % 4 * 4, &fragment[i],
                sizeof fragment[i]);
     }
@@ -71,14 +71,14 @@ void tgi_sim_write_matrices(uint32_t shared, const uint32_t fragment[4])
 
 uint32_t tgi_sim_shuffle(uint32_t word, int lane)
 {
-    int turn;
-    return meet_lanes(&word, 1, CALLER, &turn)[lane % TGI_WARP_THREADS].exchanged[turn][0];
+    int buffer;
+    return meet_lanes(&word, 1, CALLER, &buffer)[lane % TGI_WARP_THREADS].exchanged[buffer][0];
 }
 
 void tgi_sim_sync_warp(void)
 {
-    int turn;
-    meet_lanes(NULL, 0, CALLER, &turn);
+    int buffer;
+    meet_lanes(NULL, 0, CALLER, &buffer);
 }
 
 void tgi_sim_load_shared(void *value, uint32_t shared, int size_bytes)
@@ -127,18 +127,18 @@ void tgi_sim_multiply_matrices(float sum[4], const uint32_t a[4], uint32_t b_0, 
     const int per_word = 4 / (int)tgi_type_bytes(a_type);
     const uint32_t b[] = {b_0, b_1};
     uint32_t numbers[EXCHANGED_WORDS];
-    int turn;
+    int buffer;
     decode(a, 4, a_type, numbers);
     decode(b, 2, b_type, numbers + 4 * per_word);
-    const sim_thread *lanes = meet_lanes(numbers, 6 * per_word, CALLER, &turn);
+    const sim_thread *lanes = meet_lanes(numbers, 6 * per_word, CALLER, &buffer);
     for (int i = 0; i < 4; i++) {
         const int row = lane / 4 + i / 2 * 8, col = lane % 4 * 2 + i % 2;
         for (int word = 0; word < 8; word++) {
             /* Lane 4 g + c has words c and c + 4 of k. */
-            const uint32_t *of_a =
-                lanes[row % 8 * 4 + word % 4].exchanged[turn] + (row / 8 + word / 4 * 2) * per_word;
+            const uint32_t *of_a = lanes[row % 8 * 4 + word % 4].exchanged[buffer] +
+                                   (row / 8 + word / 4 * 2) * per_word;
             const uint32_t *of_b =
-                lanes[col * 4 + word % 4].exchanged[turn] + (4 + word / 4) * per_word;
+                lanes[col * 4 + word % 4].exchanged[buffer] + (4 + word / 4) * per_word;
             for (int k = 0; k < per_word; k++) {
                 float left, right;
                 memcpy(&left, &of_a[k], sizeof left);

@@ -115,8 +115,8 @@ static void wait_until(int (*holds)(const member *, uint64_t), member *self, uin
 /* Runs tasks of the open job: the thread's own portion, then tasks that others have left. */
 static void take_tasks(int thread, int thread_count)
 {
-    for (int turn = 0; turn < thread_count; turn++) {
-        member *portion = &members[(thread + turn) % thread_count];
+    for (int offset = 0; offset < thread_count; offset++) {
+        member *portion = &members[(thread + offset) % thread_count];
         while (atomic_load_explicit(&portion->next, memory_order_relaxed) < portion->end) {
             const int64_t index =
                 atomic_fetch_add_explicit(&portion->next, 1, memory_order_relaxed);

@@ -98,9 +98,9 @@ static double draw_value(int id, attention_fill fill, uint64_t *random)
     const uint64_t chance = check_next_random(random) % 64;
     if (id == TGI_ATTENTION_V && fill == FILL_V_ONES)
         return 1.0;
-    if (fill == FILL_WILD_HEADS && id == TGI_ATTENTION_V && chance < 1)
+    if (fill == FILL_NONFINITE_HEADS && id == TGI_ATTENTION_V && chance < 1)
         return chance == 0 && check_next_random(random) % 2 ? NAN : INFINITY;
-    if (fill == FILL_WILD_HEADS && id == TGI_ATTENTION_BIAS && chance < 16)
+    if (fill == FILL_NONFINITE_HEADS && id == TGI_ATTENTION_BIAS && chance < 16)
         return -INFINITY;
     return 2.0 * check_next_uniform(random);
 }

@@ -17,10 +17,14 @@ typedef struct attention_case {
     int32_t *query_offsets, *key_offsets, *key_lengths, *pages;
 } attention_case;
 
-typedef enum attention_fill { FILL_UNIFORM_HEADS, FILL_WILD_HEADS, FILL_V_ONES } attention_fill;
+typedef enum attention_fill {
+    FILL_UNIFORM_HEADS,
+    FILL_NONFINITE_HEADS,
+    FILL_V_ONES
+} attention_fill;
 
 /* Lays out and fills the tensors of `attention`, whose strides are drawn where `is_strided` is 1,
- * and its lists. FILL_WILD puts Inf and NaN among the values of V, and -Inf among the bias. */
+ * and its lists. FILL_NONFINITE puts Inf and NaN among the values of V, and -Inf among the bias. */
 void case_open(attention_case *c, const tg_attention *attention, attention_fill fill,
                int is_strided, uint64_t *random);
 void case_close(attention_case *c);

@@ -56,9 +56,9 @@ static void test_hostile(void **state)
     run_hostile(*state, FILL_UNIFORM_HEADS, 1);
 }
 
-static void test_wild(void **state)
+static void test_nonfinite(void **state)
 {
-    run_hostile(*state, FILL_WILD_HEADS, 2);
+    run_hostile(*state, FILL_NONFINITE_HEADS, 2);
 }
 
 /* A V of ones gives ones, to the last bit, and zeros where no key is seen. */
@@ -253,7 +253,7 @@ static void test_mutants(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {FOR_ISAS(test_hostile), FOR_ISAS(test_wild),
+    const struct CMUnitTest tests[] = {FOR_ISAS(test_hostile), FOR_ISAS(test_nonfinite),
                                        FOR_ISAS(test_ones),    FOR_ISAS(test_bits),
                                        FOR_ISAS(test_weights), cmocka_unit_test(test_mutants)};
     return cmocka_run_group_tests(tests, NULL, NULL);

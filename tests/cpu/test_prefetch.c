@@ -40,15 +40,16 @@ static int64_t check_row(tgi_prefetch *walk, int64_t start, int64_t row_bytes)
     return count;
 }
 
-/* Walks over the rows of all sets, paced for `turns` turns. Returns the number of prefetches. */
-static int64_t check_walk(const row_set *sets, int count, int64_t turns)
+/* Walks over the rows of all sets, paced for `iterations` iterations of a loop. Returns the number
+ * of prefetches. */
+static int64_t check_walk(const row_set *sets, int count, int64_t iterations)
 {
     tgi_prefetch prefetches[TGI_PREFETCH_COUNT];
     int64_t prefetch_count = 0;
     for (int i = 0; i < count; i++)
         tgi_cpu_start_prefetch(&prefetches[i], memory + sets[i].start, sets[i].row_bytes,
                                sets[i].row_stride, sets[i].row_count);
-    tgi_prefetch *walk = tgi_cpu_pace_prefetches(prefetches, count, turns);
+    tgi_prefetch *walk = tgi_cpu_pace_prefetches(prefetches, count, iterations);
     for (int i = 0; i < count; i++)
         for (int64_t row = 0; row < sets[i].row_count; row++)
             prefetch_count +=
@@ -65,7 +66,7 @@ static const row_set aligned = {0, 256, 512, 5};
 static const row_set falling = {8192, 256, -512, 5};
 static const row_set unaligned = {20, 200, 404, 7};
 
-/* 20 lines take a turn each, several turns each, or as many turns as there are. */
+/* 20 lines take an iteration each, several each, or as many as there are. */
 static void test_pace(void **state)
 {
     (void)state;
@@ -81,10 +82,10 @@ static void test_rows(void **state)
 {
     static const row_set one_row = {128, 64, 0, 1};
     (void)state;
-    for (int64_t turns = 0; turns < 300; turns++) {
-        check_walk(&falling, 1, turns);
-        check_walk(&unaligned, 1, turns);
-        check_walk(&one_row, 1, turns);
+    for (int64_t iterations = 0; iterations < 300; iterations++) {
+        check_walk(&falling, 1, iterations);
+        check_walk(&unaligned, 1, iterations);
+        check_walk(&one_row, 1, iterations);
     }
 }
 
@@ -92,8 +93,8 @@ static void test_linked_sets(void **state)
 {
     const row_set sets[TGI_PREFETCH_COUNT] = {unaligned, falling};
     (void)state;
-    for (int64_t turns = 0; turns < 300; turns++)
-        check_walk(sets, TGI_PREFETCH_COUNT, turns);
+    for (int64_t iterations = 0; iterations < 300; iterations++)
+        check_walk(sets, TGI_PREFETCH_COUNT, iterations);
     assert_null(tgi_cpu_pace_prefetches(NULL, 0, 1));
 }
 

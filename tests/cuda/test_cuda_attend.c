@@ -224,7 +224,7 @@ static void test_many_heads(void **state)
 static void test_many_keys(void **state)
 {
     const tgi_machine machine = make_machine();
-    int light_count = 0;
+    int few_keys_count = 0;
     (void)state;
     for (int64_t n = 1 << 20; n <= 1 << 30; n *= 2)
         for (int64_t head_size = 64; head_size <= 256; head_size *= 2) {
@@ -235,12 +235,12 @@ static void test_many_keys(void **state)
             a.keys_before = 8;
             assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
             assert_in_range(choice.shared_bytes, 0, machine.gpu.shared_bytes_per_block);
-            if (choice.row->kind != TGI_ATTENTION_LIGHT)
+            if (choice.row->kind != TGI_ATTENTION_FEW_KEYS)
                 continue;
             assert_in_range(choice.kept_keys, 24, 64);
-            light_count++;
+            few_keys_count++;
         }
-    assert_true(light_count > 0);
+    assert_true(few_keys_count > 0);
 }
 
 /* A scale that is zero in FP32 is left to rows that treat it apart. */
@@ -254,7 +254,7 @@ static void test_tiny_scale(void **state)
         tg_init_attention(&a, sizeof a, TG_TYPE_BF16, 1, 32, 8, 1, 16, 128);
         a.scale = is_tiny ? 1e-50 : 1e-30;
         assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
-        assert_int_equal(choice.row->kind == TGI_ATTENTION_LIGHT, !is_tiny);
+        assert_int_equal(choice.row->kind == TGI_ATTENTION_FEW_KEYS, !is_tiny);
     }
 }
 
@@ -266,10 +266,10 @@ static void test_shares(void **state)
         int64_t batch_count, head_count, m, n, head_size;
         tgi_attention_kind kind;
         int64_t warp_split_count, query_tile;
-    } cases[] = {{1, 8, 1, 16, 128, TGI_ATTENTION_LIGHT, 1, 64},
-                 {1, 8, 1, 100, 64, TGI_ATTENTION_LIGHT, 4, 16},
-                 {1, 8, 1, 40, 128, TGI_ATTENTION_LIGHT, 3, 16},
-                 {1, 8, 1, 30, 256, TGI_ATTENTION_LIGHT, 2, 16},
+    } cases[] = {{1, 8, 1, 16, 128, TGI_ATTENTION_FEW_KEYS, 1, 64},
+                 {1, 8, 1, 100, 64, TGI_ATTENTION_FEW_KEYS, 4, 16},
+                 {1, 8, 1, 40, 128, TGI_ATTENTION_FEW_KEYS, 3, 16},
+                 {1, 8, 1, 30, 256, TGI_ATTENTION_FEW_KEYS, 2, 16},
                  {8, 64, 73, 73, 128, TGI_ATTENTION_SHORT, 1, 64},
                  {4, 16, 512, 512, 64, TGI_ATTENTION_WIDE, 1, 128},
                  {4, 16, 4096, 4096, 64, TGI_ATTENTION_WIDE, 1, 192},

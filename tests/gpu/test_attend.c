@@ -124,10 +124,10 @@ static void test_hostile(void **state)
     run_hostile(FILL_UNIFORM_HEADS, 11);
 }
 
-static void test_wild(void **state)
+static void test_nonfinite(void **state)
 {
     (void)state;
-    run_hostile(FILL_WILD_HEADS, 12);
+    run_hostile(FILL_NONFINITE_HEADS, 12);
 }
 
 /* A V of ones gives ones in D's 16 bits, and zeros where no key is seen. */
@@ -221,7 +221,7 @@ static void test_short(void **state)
         attention_case c;
         tg_attention_plan *plan;
         char text[1024];
-        case_open(&c, &a, i % 3 ? FILL_UNIFORM_HEADS : FILL_WILD_HEADS, 0, &random);
+        case_open(&c, &a, i % 3 ? FILL_UNIFORM_HEADS : FILL_NONFINITE_HEADS, 0, &random);
         assert_int_equal(tg_create_attention_plan(context, &c.attention, &plan), TG_STATUS_OK);
         case_count++;
         short_count += strstr(tg_get_attention_kernel(plan), "attend_short") != NULL;
@@ -291,7 +291,7 @@ static void test_mutants(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hostile), cmocka_unit_test(test_wild),
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_nonfinite),
         cmocka_unit_test(test_ones),    cmocka_unit_test(test_long),
         cmocka_unit_test(test_short),   cmocka_unit_test(test_mutants)};
     if (!gpu_is_there(sizeof tests / sizeof tests[0]))

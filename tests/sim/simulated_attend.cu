@@ -1,7 +1,7 @@
 /*
  * Kernels of attention on mma.sync for the simulator, and mutants of them that wait for too little.
  */
-#include "kernels/attend/attend_light.cuh"
+#include "kernels/attend/attend_few_keys.cuh"
 
 /* The shared memory of a block: the most that sm_90 gives, which suffices any kernel. */
 __shared__ char shared[227 << 10];
@@ -67,7 +67,7 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
 #define SIMULATED_groups(...)
 #define SIMULATED_clusters(...)
 #define SIMULATED_shorts(...)
-#define SIMULATED_lights SIMULATED_ATTEND_sm80
+#define SIMULATED_few_keys SIMULATED_ATTEND_sm80
 #define SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles)                   \
     extern "C" void simulated_##products##_##type##_##queries##x##head(                            \
         const tgi_attend_args *args)                                                               \

@@ -36,7 +36,7 @@
 #define ROW_shorts(...)
 #define ROW_warps DECLARE
 #define ROW_splits DECLARE
-#define ROW_lights DECLARE
+#define ROW_few_keys DECLARE
 #define DECLARE(symbol, name) extern tgi_sim_body symbol;
 #include "core/attention_kernels.def"
 #undef DECLARE
@@ -202,7 +202,7 @@ static void test_rows(void **state)
         const tg_attention a = draw(i, &random);
         attention_case c;
         simulated_case s;
-        case_open(&c, &a, i % 3 ? FILL_UNIFORM_HEADS : FILL_WILD_HEADS, i % 7 > 3, &random);
+        case_open(&c, &a, i % 3 ? FILL_UNIFORM_HEADS : FILL_NONFINITE_HEADS, i % 7 > 3, &random);
         open_simulated(&s, &c);
         check_drawn(&s, &c, i);
         close_simulated(&s);
@@ -230,9 +230,10 @@ static void test_few_keys(void **state)
         a.has_bias = a.has_slopes = 0;
         a.page_rows = a.page_count = a.pages_stride = 0;
         machine.gpu.sm_count = i % 3 ? 1 : machine.gpu.sm_count;
-        case_open(&c, &a, i % 4 > 1 ? FILL_UNIFORM_HEADS : FILL_WILD_HEADS, i % 7 > 3, &random);
+        case_open(&c, &a, i % 4 > 1 ? FILL_UNIFORM_HEADS : FILL_NONFINITE_HEADS, i % 7 > 3,
+                  &random);
         open_on(&s, &c, machine);
-        if (s.choice.row->kind == TGI_ATTENTION_LIGHT) {
+        if (s.choice.row->kind == TGI_ATTENTION_FEW_KEYS) {
             count++;
             split_count += s.choice.warp_split_count > 1;
             check_drawn(&s, &c, i);

@@ -17,9 +17,9 @@ typedef long long ll; /* for printf */
 #define THIN_QUERIES 32 /* queries that share keys, to which rows of fewer queries fit better */
 #define WARP_QUERIES 16
 #define KEPT_KEYS_MOST                                                                             \
-    4096               /* keeps bytes of kept keys within 32 bits, and is over each chip's limit */
-#define SHORT_TURNS 8  /* most tiles of a block of short sequences */
-#define SPLIT_KEYS 512 /* least keys of a block's split, in rows whose warps do not split keys */
+    4096 /* keeps bytes of kept keys within 32 bits, and is over each chip's limit */
+#define SHORT_SUBTILES 8 /* most tiles of a block of short sequences */
+#define SPLIT_KEYS 512   /* least keys of a block's split, in rows whose warps do not split keys */
 
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
 {
@@ -67,7 +67,7 @@ static int count_sharers(const tgi_attention_row *row)
  * share out the keys. */
 static int64_t count_own_bytes(const tgi_attention_row *row)
 {
-    if (row->kind == TGI_ATTENTION_LIGHT || row->kind == TGI_ATTENTION_SHORT)
+    if (row->kind == TGI_ATTENTION_FEW_KEYS || row->kind == TGI_ATTENTION_SHORT)
         return 0;
     return tgi_attend_shared_bytes(row->head_size, row->queries, row->keys, row->tiles);
 }
@@ -115,13 +115,14 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
               : choice->warp_split_count > 1 ? choice->warp_split_count * count_sharers(row)
                                              : row->warps);
     choice->shared_bytes =
-        row->kind == TGI_ATTENTION_LIGHT
-            ? tgi_attend_light_bytes(row->head_size, row->warps, count_sharers(row),
-                                     (int32_t)choice->warp_split_count, row->keys,
-                                     (int32_t)choice->kept_keys)
+        row->kind == TGI_ATTENTION_FEW_KEYS
+            ? tgi_attend_few_keys_bytes(row->head_size, row->warps, count_sharers(row),
+                                        (int32_t)choice->warp_split_count, row->keys,
+                                        (int32_t)choice->kept_keys)
             : count_own_bytes(row) * choice->warp_split_count;
-    choice->is_resident = blocks * choice->split_count * choice->cluster_count <=
-                          sm_count * (row->kind == TGI_ATTENTION_LIGHT ? row->resident_blocks : 1);
+    choice->is_resident =
+        blocks * choice->split_count * choice->cluster_count <=
+        sm_count * (row->kind == TGI_ATTENTION_FEW_KEYS ? row->resident_blocks : 1);
     choice->workspace_bytes = 0;
     if (choice->split_count > 1)
         choice->workspace_bytes = a->batch_count * a->head_count * a->m * choice->split_count *
@@ -178,29 +179,29 @@ static void try_splits(attention_search *search, tgi_attention_choice *tried, in
 
 /* Returns the number of query tiles that each block processes in turn. A row of few keys has
  * enough of them for all blocks to run at the same time; other rows have 1. */
-static int64_t count_turns(const tgi_machine *machine, const tg_attention *a,
-                           const tgi_attention_row *row, int64_t shared_heads)
+static int64_t count_subtiles(const tgi_machine *machine, const tg_attention *a,
+                              const tgi_attention_row *row, int64_t shared_heads)
 {
     const int64_t tiles = tgi_divide_up(shared_heads * a->m, row->queries);
     const double groups = (double)a->batch_count * (double)(a->head_count / shared_heads);
     const double room = (double)machine->gpu.sm_count * row->resident_blocks;
-    const double turns = ceil(groups * (double)tiles / room);
-    if (row->kind != TGI_ATTENTION_LIGHT || turns < 2.0)
+    const double subtiles = ceil(groups * (double)tiles / room);
+    if (row->kind != TGI_ATTENTION_FEW_KEYS || subtiles < 2.0)
         return 1;
-    return tgi_divide_up(tiles, tgi_divide_up(tiles, (int64_t)fmin(turns, (double)tiles)));
+    return tgi_divide_up(tiles, tgi_divide_up(tiles, (int64_t)fmin(subtiles, (double)tiles)));
 }
 
-/* Sets how many warps share out the keys, and the tiles that have `queries` queries a turn. Returns
- * the number of blocks for all heads and batch entries. */
+/* Sets how many warps share out the keys, and the tiles that have `queries` queries a subtile.
+ * Returns the number of blocks for all heads and batch entries. */
 static int64_t set_tiles(const tgi_machine *machine, const tg_attention *a, int64_t queries,
                          int64_t warp_splits, tgi_attention_choice *choice)
 {
     const int64_t heads = choice->shared_heads;
     /* In rows of few keys, all warps that share out the keys have the same queries. */
-    const int is_light_split = choice->row->kind == TGI_ATTENTION_LIGHT && warp_splits > 1;
+    const int is_few_keys_split = choice->row->kind == TGI_ATTENTION_FEW_KEYS && warp_splits > 1;
     choice->warp_split_count = warp_splits;
-    choice->turn_count = is_light_split ? 1 : count_turns(machine, a, choice->row, heads);
-    choice->query_tile = is_light_split ? WARP_QUERIES : queries * choice->turn_count;
+    choice->subtile_count = is_few_keys_split ? 1 : count_subtiles(machine, a, choice->row, heads);
+    choice->query_tile = is_few_keys_split ? WARP_QUERIES : queries * choice->subtile_count;
     choice->tile_count = tgi_divide_up(heads * a->m, choice->query_tile);
     return tgi_checked_multiply(tgi_checked_multiply(a->batch_count, a->head_count / heads),
                                 choice->tile_count);
@@ -212,7 +213,7 @@ static int64_t count_warp_splits(const tgi_machine *machine, const tgi_attention
 {
     if (row->kind == TGI_ATTENTION_THIN)
         return least_of(machine->gpu.shared_bytes_per_block / count_own_bytes(row), row->warps);
-    return row->kind == TGI_ATTENTION_LIGHT ? row->warps / count_sharers(row) : 1;
+    return row->kind == TGI_ATTENTION_FEW_KEYS ? row->warps / count_sharers(row) : 1;
 }
 
 /* Tries the row's divisions of the keys, for tiles of `queries` queries of `shared_heads` heads
@@ -229,7 +230,8 @@ static void try_tiles(attention_search *search, const tgi_attention_row *row, in
         for (int64_t warp_splits = 1;
              warp_splits <= warp_splits_most && cluster * warp_splits <= most; warp_splits++) {
             const int64_t blocks = set_tiles(machine, a, queries, warp_splits, &tried);
-            const int64_t room = row->kind == TGI_ATTENTION_LIGHT ? blocks : machine->gpu.sm_count;
+            const int64_t room =
+                row->kind == TGI_ATTENTION_FEW_KEYS ? blocks : machine->gpu.sm_count;
             if (blocks > BLOCKS_MAX ||
                 (cluster > 1 && cluster * blocks > count_cluster_room(machine, cluster)))
                 break;
@@ -256,9 +258,9 @@ static void try_short(attention_search *search, const tgi_attention_row *row)
     const int64_t tiles = most_of(1, tgi_divide_up(a->m, row->queries));
     const int64_t lengths[] = {32, 64, row->keys};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-        for (int64_t turns = 1; turns <= least_of(tiles, SHORT_TURNS); turns++) {
+        for (int64_t subtiles = 1; subtiles <= least_of(tiles, SHORT_SUBTILES); subtiles++) {
             tgi_attention_choice tried;
-            if (tgi_cuda_make_short(search->machine, a, row, lengths[i], turns, &tried))
+            if (tgi_cuda_make_short(search->machine, a, row, lengths[i], subtiles, &tried))
                 consider(search, &tried);
         }
 }
@@ -288,7 +290,7 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
         return;
     *choice = (tgi_attention_choice){.row = row,
                                      .shared_heads = shared_heads,
-                                     .turn_count = 1,
+                                     .subtile_count = 1,
                                      .query_tile = row->queries,
                                      .tile_count = tiles,
                                      .split_count = wanted,
@@ -303,7 +305,7 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
 
 /* Returns 1 if rows of few keys have code for the attention. They hold the scale as an FP32 number,
  * which must be greater than zero. */
-static int is_light(const tg_attention *a)
+static int fits_few_keys(const tg_attention *a)
 {
     return (float)(a->scale * TGI_ATTEND_LOG2_E) > 0.0f && a->soft_cap == 0.0 && !a->has_bias &&
            !a->has_slopes && a->page_rows == 0 &&
@@ -323,7 +325,7 @@ void tgi_cuda_choose_unaligned(const tgi_machine *machine, const tg_attention *a
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *a,
                                     tgi_attention_choice *choice)
 {
-    static const tgi_attention_kind kinds[] = {TGI_ATTENTION_LIGHT, TGI_ATTENTION_THIN,
+    static const tgi_attention_kind kinds[] = {TGI_ATTENTION_FEW_KEYS, TGI_ATTENTION_THIN,
                                                TGI_ATTENTION_WIDE};
     attention_search search = {machine, a, choice, INFINITY};
     const int64_t group = a->head_count / a->kv_head_count;
@@ -335,15 +337,15 @@ tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attenti
     const int is_predicted = wide && wide->has_boxes;
     if (!is_predicted)
         fill_machine(machine, a, choice);
-    if (is_predicted && brief && is_light(a) && !a->has_query_offsets && !a->has_key_offsets &&
+    if (is_predicted && brief && fits_few_keys(a) && !a->has_query_offsets && !a->has_key_offsets &&
         !a->has_key_lengths)
         try_short(&search, brief);
-    for (int i = is_light(a) ? 0 : 1; is_predicted && i < 3; i++) {
+    for (int i = fits_few_keys(a) ? 0 : 1; is_predicted && i < 3; i++) {
         const tgi_attention_row *row = find_row(machine, a, kinds[i]);
         if (!row)
             continue;
         try_row(&search, row, 1);
-        if (group > 1 && (a->m < row->queries || row->kind == TGI_ATTENTION_LIGHT) &&
+        if (group > 1 && (a->m < row->queries || row->kind == TGI_ATTENTION_FEW_KEYS) &&
             group * a->m <= LENGTH_MAX)
             try_row(&search, row, group);
     }

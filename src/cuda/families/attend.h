@@ -13,9 +13,9 @@ tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attenti
                                     tgi_attention_choice *choice);
 
 /* Makes the choice of a row of short sequences with steps of `step_keys` keys, whose blocks compute
- * `turns` tiles in turn. Returns 0 if it cannot serve the attention. */
+ * `subtiles` tiles in turn. Returns 0 if it cannot serve the attention. */
 int tgi_cuda_make_short(const tgi_machine *machine, const tg_attention *attention,
-                        const tgi_attention_row *row, int64_t step_keys, int64_t turns,
+                        const tgi_attention_row *row, int64_t step_keys, int64_t subtiles,
                         tgi_attention_choice *choice);
 
 /* Chooses a row of many queries, without workspace, for an attention that a row of short sequences

@@ -100,8 +100,8 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
 
 /* Returns the time of a row of few keys, whose warps compute 16 rows, for `groups` groups of
  * heads. */
-static double predict_light(const tgi_machine *machine, const tg_attention *a,
-                            const tgi_attention_choice *choice, int64_t groups)
+static double predict_few_keys(const tgi_machine *machine, const tg_attention *a,
+                               const tgi_attention_choice *choice, int64_t groups)
 {
     const tgi_attention_figures *f = tgi_figures_find_attention();
     const tgi_attention_row *row = choice->row;
@@ -113,15 +113,15 @@ static double predict_light(const tgi_machine *machine, const tg_attention *a,
     const int64_t waves = tgi_divide_up(blocks, tgi_cuda_count_held(machine, choice));
     const double tiles = (double)groups * (double)tgi_divide_up(rows, 16) / (double)sm_count;
     const double steps = count_steps(a, choice, waves <= 1);
-    double wave =
-        f->light_open + (double)choice->turn_count * (f->light_turn + steps * f->light_step);
+    double wave = f->few_keys_open +
+                  (double)choice->subtile_count * (f->few_keys_subtile + steps * f->few_keys_step);
     if (choice->kept_keys > row->keys)
         wave += f->kept + f->kept_step * ceil(steps / (double)readers);
-    return f->light_start + f->light_row * (double)(rows < 16 ? rows : 16) +
-           (warp_splits > 1 ? f->light_join * (double)warp_splits : 0.0) + (double)waves * wave +
+    return f->few_keys_start + f->few_keys_row * (double)(rows < 16 ? rows : 16) +
+           (warp_splits > 1 ? f->few_keys_join * (double)warp_splits : 0.0) + (double)waves * wave +
            tiles * ((double)(warp_splits > 1 ? warps : row->warps * 16 / row->queries) *
-                        (f->light_tile + count_steps(a, choice, 0) * f->light_keys) +
-                    f->light_element * (double)a->head_size);
+                        (f->few_keys_tile + count_steps(a, choice, 0) * f->few_keys_key_step) +
+                    f->few_keys_element * (double)a->head_size);
 }
 
 /* Returns the time of a row of short sequences for `groups` heads of all batch entries. */
@@ -133,13 +133,14 @@ static double predict_short(const tgi_machine *machine, const tg_attention *a,
     const int64_t blocks = tgi_divide_up(groups * choice->tile_count, sm_count);
     const int64_t waves = tgi_divide_up(blocks, tgi_cuda_count_held(machine, choice));
     const double keys = (double)choice->step_keys, size = choice->row->head_size;
-    const double turns = (double)choice->turn_count, steps = count_steps(a, choice, waves <= 1);
+    const double subtiles = (double)choice->subtile_count,
+                 steps = count_steps(a, choice, waves <= 1);
     const double tiles =
         (double)groups * (double)tgi_divide_up(a->m, choice->row->queries) / (double)sm_count;
     return f->short_start +
            (double)waves *
-               (f->short_wave +
-                turns * (f->short_turn * size + steps * (f->short_step + f->short_key * keys))) +
+               (f->short_wave + subtiles * (f->short_subtile * size +
+                                            steps * (f->short_step + f->short_key * keys))) +
            tiles * size * (f->short_tile + f->short_product * keys * count_steps(a, choice, 0));
 }
 
@@ -162,8 +163,8 @@ double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention
     const int64_t tiles = tgi_divide_up(blocks, sm_count);
     const int is_mixed = choice->shared_heads > 1 && a->m > 1;
     double time =
-        choice->row->kind == TGI_ATTENTION_LIGHT   ? predict_light(machine, a, choice, groups)
-        : choice->row->kind == TGI_ATTENTION_SHORT ? predict_short(machine, a, choice, groups)
+        choice->row->kind == TGI_ATTENTION_FEW_KEYS ? predict_few_keys(machine, a, choice, groups)
+        : choice->row->kind == TGI_ATTENTION_SHORT  ? predict_short(machine, a, choice, groups)
         : choice->row->kind == TGI_ATTENTION_THIN
             ? predict_thin(machine, a, choice, tiles, is_mixed)
             : predict_wide(a, choice, (double)blocks / (double)sm_count, is_mixed);

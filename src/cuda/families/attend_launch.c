@@ -114,7 +114,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .split_count = (int32_t)choice->split_count,
         .cluster_count = (int32_t)choice->cluster_count,
         .warp_split_count = (int32_t)choice->warp_split_count,
-        .turn_count = (int32_t)choice->turn_count,
+        .subtile_count = (int32_t)choice->subtile_count,
         .split_keys = (int32_t)choice->split_keys,
         .kept_keys = (int32_t)choice->kept_keys,
         .lets_next_start = choice->split_count > 1 || choice->is_resident,

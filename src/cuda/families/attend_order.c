@@ -47,8 +47,8 @@ static double compare_loads(const tg_attention *a, const tgi_attention_choice *c
         for (int64_t tile = tiles - 1; tile >= 0; tile--) {
             const int64_t steps = count_steps(a, choice, tile);
             for (int64_t i = 0; i < groups; i++, at++) {
-                const int64_t turn = at / block_count, block = at % block_count;
-                load[turn % 2 ? block_count - 1 - block : block] += steps;
+                const int64_t round = at / block_count, block = at % block_count;
+                load[round % 2 ? block_count - 1 - block : block] += steps;
             }
             sum += steps * groups;
         }

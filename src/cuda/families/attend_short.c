@@ -10,16 +10,16 @@
 #define BLOCKS_MOST INT32_MAX
 
 int tgi_cuda_make_short(const tgi_machine *machine, const tg_attention *a,
-                        const tgi_attention_row *row, int64_t step_keys, int64_t turns,
+                        const tgi_attention_row *row, int64_t step_keys, int64_t subtiles,
                         tgi_attention_choice *choice)
 {
     const int64_t tiles = tgi_divide_up(a->m, row->queries);
     const int64_t steps = a->n > 0 ? tgi_divide_up(a->n, step_keys) : 1;
     *choice = (tgi_attention_choice){.row = row,
                                      .shared_heads = 1,
-                                     .turn_count = turns,
-                                     .query_tile = turns * row->queries,
-                                     .tile_count = tgi_divide_up(tiles, turns),
+                                     .subtile_count = subtiles,
+                                     .query_tile = subtiles * row->queries,
+                                     .tile_count = tgi_divide_up(tiles, subtiles),
                                      .split_count = 1,
                                      .cluster_count = 1,
                                      .warp_split_count = 1,
@@ -30,7 +30,7 @@ int tgi_cuda_make_short(const tgi_machine *machine, const tg_attention *a,
                                                 choice->tile_count);
     if (steps > STEPS_MOST || blocks > BLOCKS_MOST)
         return 0;
-    choice->shared_bytes = tgi_attend_short_bytes(row->head_size, row->queries, (int32_t)turns,
+    choice->shared_bytes = tgi_attend_short_bytes(row->head_size, row->queries, (int32_t)subtiles,
                                                   (int32_t)choice->split_keys);
     choice->is_resident = blocks <= machine->gpu.sm_count * tgi_cuda_count_held(machine, choice);
     return choice->shared_bytes <= machine->gpu.shared_bytes_per_block &&

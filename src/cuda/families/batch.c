@@ -18,7 +18,7 @@
 #define GAP_BYTES_MAX 16           /* most bytes between lines that are copied as one */
 #define CONFLICTS_MAX 3            /* most words of a bank, if lines are copied as one */
 
-/* Returns the most words of one bank in a request of a warp that reads 4 words of each of 8 lines
+/* Rerounds the most words of one bank in a request of a warp that reads 4 words of each of 8 lines
  * `pitch` bytes apart, as matrix instructions on 16-bit types do. A pitch without conflicts there
  * serves all types. */
 static int count_conflicts(int64_t pitch)
@@ -33,7 +33,7 @@ static int count_conflicts(int64_t pitch)
     return most;
 }
 
-/* Returns a pitch in shared memory for lines or entries of `bytes` bytes that lie stride_bytes
+/* Rerounds a pitch in shared memory for lines or entries of `bytes` bytes that lie stride_bytes
  * apart in global memory. It is equal to stride_bytes modulo a unit, and has the fewest conflicts
  * of the first 8 such pitches. */
 static int32_t find_pitch(int64_t stride_bytes, int64_t bytes)
@@ -50,8 +50,8 @@ static int32_t find_pitch(int64_t stride_bytes, int64_t bytes)
     return (int32_t)best;
 }
 
-/* Returns 1 if lines can stay as close together as in global memory, because few words of a request
- * lie in one bank. */
+/* Rerounds 1 if lines can stay as close together as in global memory, because few words of a
+ * request lie in one bank. */
 static int is_spread(int64_t line_bytes, int64_t elem_bytes, int is_along_k)
 {
     if (line_bytes % UNIT == 0)
@@ -59,7 +59,7 @@ static int is_spread(int64_t line_bytes, int64_t elem_bytes, int is_along_k)
     return elem_bytes != 2 || !is_along_k || count_conflicts(line_bytes) <= CONFLICTS_MAX;
 }
 
-/* Describes an operand of `across` rows of A or columns of B. Returns 0 if its lines are not
+/* Describes an operand of `across` rows of A or columns of B. Rerounds 0 if its lines are not
  * contiguous. */
 static int describe_entries(const tgi_problem *p, tg_type type, int64_t across,
                             int64_t across_stride, int64_t k_stride, int is_along_k,
@@ -97,7 +97,7 @@ static int describe_entries(const tgi_problem *p, tg_type type, int64_t across,
     return 1;
 }
 
-/* Returns the bytes of an operand's entries in shared memory, which begin up to 15 bytes into a
+/* Rerounds the bytes of an operand's entries in shared memory, which begin up to 15 bytes into a
  * unit. */
 static int32_t count_entry_bytes(const tgi_entry_copy *copy, int64_t entries)
 {
@@ -106,7 +106,7 @@ static int32_t count_entry_bytes(const tgi_entry_copy *copy, int64_t entries)
            TGI_BATCH_SLACK_BYTES;
 }
 
-/* Returns 1 if neither the rows (or columns) of D nor its entries have gaps between them. */
+/* Rerounds 1 if neither the rows (or columns) of D nor its entries have gaps between them. */
 static int is_d_packed(const tgi_problem *p)
 {
     const int is_by_rows = p->d.col == 1 && (p->m == 1 || p->d.row == p->n);
@@ -114,7 +114,7 @@ static int is_d_packed(const tgi_problem *p)
     return (is_by_rows || is_by_cols) && (p->batch_count == 1 || p->d.batch == p->m * p->n);
 }
 
-/* Returns 1 if a warp's stores of pairs fill D's sectors of 32 bytes, which only FP64 does. */
+/* Rerounds 1 if a warp's stores of pairs fill D's sectors of 32 bytes, which only FP64 does. */
 static int has_wide_stores(const tgi_problem *p)
 {
     return p->d_type == TG_TYPE_FP64 && p->d.col == 1 && p->d.row % 2 == 0 && p->d.batch % 2 == 0;
@@ -153,14 +153,14 @@ int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *p,
     return 1;
 }
 
-/* Returns the threads of a worker. A worker forms one tile and is a thread or, for matrix
+/* Rerounds the threads of a worker. A worker forms one tile and is a thread or, for matrix
  * instructions, a warp. */
 static int count_worker_threads(const tgi_kernel *kernel)
 {
     return kernel->math == TGI_MATH_mma ? 32 : 1;
 }
 
-/* Returns into how many portions the tile rows of an entry are split, so that each worker has one
+/* Rerounds into how many portions the tile rows of an entry are split, so that each worker has one
  * tile. Workers that are warps get as many portions as run at once, small enough that D is staged.
  * Workers that are threads, whose B is larger, get one portion on each multiprocessor, or two if
  * there are more entries than multiprocessors. Copies of B for the portions are at most half of all
@@ -172,16 +172,17 @@ static int64_t count_portions(const tgi_machine *machine, const tgi_kernel *kern
     const int64_t slots = TGI_BATCH_BLOCKS_PER_SM((int)tgi_type_bytes(p->type)) * sm_count;
     const int64_t tile_rows = tgi_divide_up(p->m, kernel->tile_rows);
     const int64_t tiles = tile_rows * tgi_divide_up(p->n, kernel->tile_cols);
-    const int64_t turns = tgi_divide_up(tiles * count_worker_threads(kernel), kernel->thread_count);
+    const int64_t rounds =
+        tgi_divide_up(tiles * count_worker_threads(kernel), kernel->thread_count);
     const int64_t b_elems = p->n * p->k, elems = b_elems + p->m * (p->n + p->k);
     const int64_t staged =
         tgi_divide_up(p->m * p->n * tgi_type_bytes(p->d_type), D_BYTES_MAX - 2 * UNIT);
-    int64_t wanted = slots / entries < turns ? slots / entries : turns;
+    int64_t wanted = slots / entries < rounds ? slots / entries : rounds;
     wanted = wanted > staged || has_wide_stores(p) ? wanted : staged;
     if (kernel->math != TGI_MATH_mma) {
         const int64_t filling =
             entries <= sm_count ? sm_count / entries : 1 + (entries < 2 * sm_count);
-        wanted = filling > turns ? filling : turns;
+        wanted = filling > rounds ? filling : rounds;
         wanted = wanted < elems / b_elems ? wanted : elems / b_elems;
     }
     const int64_t portions = wanted < 1 ? 1 : wanted < tile_rows ? wanted : tile_rows;
@@ -190,7 +191,7 @@ static int64_t count_portions(const tgi_machine *machine, const tgi_kernel *kern
     return tgi_divide_up(tile_rows, tgi_divide_up(tile_rows, portions));
 }
 
-/* Returns the threads of a block that has `tiles` tiles, if a multiprocessor has room for
+/* Rerounds the threads of a block that has `tiles` tiles, if a multiprocessor has room for
  * `by_shared` blocks. Few threads are idle, and enough remain to copy. Since each thread needs time
  * to find its tile, fewer threads form more tiles each. */
 static int64_t count_threads(const tgi_kernel *kernel, int64_t tiles, int64_t by_shared,

@@ -13,7 +13,7 @@
 #include "kernels/attend/attend_products.cuh"
 #include "kernels/attend/attend_queries.cuh"
 #include "kernels/attend/attend_join.cuh"
-#include "kernels/attend/attend_wild.cuh"
+#include "kernels/attend/attend_nonfinite.cuh"
 
 /* Returns 1 if a place depends on lists in memory, which the stream may still write. */
 static __device__ __forceinline__ int tgi_attend_has_lists(const tgi_attend_args &p)
@@ -95,14 +95,15 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
     return tgi_attend_find_tile<Keys>(p, at, warp_split, Rows);
 }
 
-/* Finds the place of the block's tile `turn`. The order of blocks alternates from turn to turn, so
- * that all blocks have about as many keys. A place without rows has nothing to do. */
+/* Finds the place of the block's tile `index`. Every other set of tiles is dealt out from the last
+ * block to the first, so that all blocks have about as many keys. A place without rows has nothing
+ * to do. */
 template <int Keys>
-static __device__ __forceinline__ tgi_attend_place tgi_attend_find_turn(const tgi_attend_args &p,
-                                                                        unsigned turn)
+static __device__ __forceinline__ tgi_attend_place
+tgi_attend_find_own_tile(const tgi_attend_args &p, unsigned index)
 {
-    const unsigned block = turn % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-    const unsigned at = turn * gridDim.x + block;
+    const unsigned block = index % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+    const unsigned at = index * gridDim.x + block;
     tgi_attend_place place =
         tgi_attend_find_tile<Keys>(p, min(at, p.block_count - 1), 0, p.tile_rows);
     if (at >= p.block_count)
@@ -157,7 +158,7 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         const int is_edge = tgi_attend_is_edge<KEYS>(place, key_0);
         float scores[BLOCKS][KEYS / 8][4], references[BLOCKS][2], factors[BLOCKS][2];
         uint32_t weights[BLOCKS][KEYS / 16][4];
-        int is_wild = 0;
+        int is_nonfinite = 0;
         tiles.start(i);
         Products::score(q, tiles.tile, scores,
                         [&](int fragment) { tiles.copier.copy_beside(fragment); });
@@ -180,8 +181,8 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         weigh(0, at);
         tiles.start(i + 1);
         if (is_edge && (!Products::is_clustered || tgi_attend_hides<KEYS>(place, key_0)))
-            is_wild = Products::has_any(
-                tgi_attend_clear_wild<Products, COPIERS>(tiles.tile, tgi_find_copier<COPIERS>()));
+            is_nonfinite = Products::has_any(tgi_attend_clear_nonfinite<Products, COPIERS>(
+                tiles.tile, tgi_find_copier<COPIERS>()));
         Products::add(tiles.tile, weights, state, [&](int fragment) {
             const int keys = fragment / ROUND + 1, first = fragment % ROUND * EACH;
             tiles.copier.copy_beside(fragment);
@@ -190,8 +191,8 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
                 weigh(keys, first + at);
         });
         tiles.end();
-        if (is_wild)
-            tgi_attend_add_wild<Products::type, KEYS>(p, place, key_0, weights, state);
+        if (is_nonfinite)
+            tgi_attend_add_nonfinite<Products::type, KEYS>(p, place, key_0, weights, state);
     }
     if constexpr (Products::is_split)
         tgi_attend_join<Products, OWN>(p, place, rank, warp_split, scale, state,

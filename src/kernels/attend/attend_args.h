@@ -32,7 +32,7 @@ typedef struct tgi_attend_args {
     int32_t split_count;              /* blocks, or clusters, that share the keys of a tile */
     int32_t cluster_count;            /* blocks of a cluster; 1: no clusters */
     int32_t warp_split_count; /* warps of a block that share its keys; 1: all read all of them */
-    int32_t turn_count;       /* tiles of a block, one after another, in rows of few keys */
+    int32_t subtile_count;    /* tiles of a block, one after another, in rows of few keys */
     int32_t split_keys;       /* keys of a block, or of each warp that shares them */
     int32_t kept_keys;        /* few keys: those of split_keys that shared memory has room for */
     int32_t lets_next_start;  /* 1: the stream's next kernel may start while this one runs */
@@ -100,8 +100,8 @@ TGI_INLINE int32_t tgi_attend_kept_bytes(int32_t head, int32_t warp_splits, int3
 
 /* Returns the bytes of shared memory of a block of few keys: scores, kept keys, and states of
  * `warp_splits` warps that share out keys. `sharers` warps share the elements of the same heads. */
-TGI_INLINE int32_t tgi_attend_light_bytes(int32_t head, int32_t warps, int32_t sharers,
-                                          int32_t warp_splits, int32_t keys, int32_t kept_keys)
+TGI_INLINE int32_t tgi_attend_few_keys_bytes(int32_t head, int32_t warps, int32_t sharers,
+                                             int32_t warp_splits, int32_t keys, int32_t kept_keys)
 {
     return tgi_attend_score_bytes(warps, sharers, keys) +
            (warp_splits - 1) * sharers * tgi_attend_state_bytes(head / sharers) +
@@ -110,10 +110,10 @@ TGI_INLINE int32_t tgi_attend_light_bytes(int32_t head, int32_t warps, int32_t s
 
 /* Returns the bytes of shared memory of a block of short sequences: K and V of all steps, one or
  * two tiles of queries, and barriers. */
-TGI_INLINE int32_t tgi_attend_short_bytes(int32_t head, int32_t queries, int32_t turns,
+TGI_INLINE int32_t tgi_attend_short_bytes(int32_t head, int32_t queries, int32_t subtiles,
                                           int32_t kept_keys)
 {
-    return tgi_attend_shared_bytes(head, (turns > 1 ? 2 : 1) * queries, kept_keys, 2);
+    return tgi_attend_shared_bytes(head, (subtiles > 1 ? 2 : 1) * queries, kept_keys, 2);
 }
 
 #endif

@@ -88,13 +88,13 @@ template <class Sizes> struct tgi_attend_group {
     uint32_t (&weights)[1][KEYS / 16][4];
     float (&factors)[1][2];
 
-    /* Waits until it is this warpgroup's turn to issue products. */
-    __device__ __forceinline__ void wait_turn(void)
+    /* Waits until it is this warpgroup's index to issue products. */
+    __device__ __forceinline__ void wait_for_tensor_cores(void)
     {
         tgi_named_barrier_sync(1 + index, 256);
     }
 
-    __device__ __forceinline__ void pass_turn(void)
+    __device__ __forceinline__ void pass_tensor_cores(void)
     {
         tgi_named_barrier_arrive(1 + (index + 1) % Sizes::groups, 256);
     }
@@ -105,11 +105,11 @@ template <class Sizes> struct tgi_attend_group {
     __device__ __forceinline__ void wait_sums(tgi_attend_ring<Sizes> &ring, int key_0)
     {
         products::wait_sums(state);
-        const int is_wild = !IsPlain && ring.is_wild();
+        const int is_nonfinite = !IsPlain && ring.is_nonfinite();
         __syncwarp();
         ring.release();
-        if (is_wild)
-            tgi_attend_add_wild<Sizes::type, KEYS>(p, place, key_0, weights, state);
+        if (is_nonfinite)
+            tgi_attend_add_nonfinite<Sizes::type, KEYS>(p, place, key_0, weights, state);
         ring.advance();
     }
 
@@ -123,13 +123,13 @@ template <class Sizes> struct tgi_attend_group {
         ring.advance();
         ring_k.wait_full();
         if (!IsFirst)
-            wait_turn();
+            wait_for_tensor_cores();
         products::score(q, ring_k.find_tile(), scores);
         if (!IsFirst) {
             tgi_attend_rescale(factors, state);
             ring.wait_full();
             products::add(ring.find_tile(), weights, state);
-            pass_turn();
+            pass_tensor_cores();
         }
         products::template wait_scores<IsFirst ? 0 : 1>(scores);
         ring_k.release();
@@ -174,15 +174,15 @@ template <class Sizes> struct tgi_attend_group {
     }
 
     /* Releases tiles `from` .. `to` - 1 of the tiles of `steps` steps without computing anything,
-     * and takes part in the turns. */
+     * and takes its turn like the others. */
     __device__ __forceinline__ void skip(tgi_attend_ring<Sizes> &ring, int from, int to, int steps)
     {
 #pragma unroll 1
         for (int i = from; i < to; i++) {
             ring.wait_full();
             if (i % 2 == 1 && i + 1 < 2 * steps) {
-                wait_turn();
-                pass_turn();
+                wait_for_tensor_cores();
+                pass_tensor_cores();
             }
             ring.release();
             ring.advance();
@@ -209,9 +209,9 @@ static __device__ __forceinline__ void tgi_attend_compute(const tgi_attend_args 
     uint32_t parity = 0;
     if (index == Sizes::groups - 1)
         tgi_named_barrier_arrive(1, 256);
-    for (unsigned turn = 0; turn * gridDim.x < p.block_count; turn++) {
-        const tgi_attend_place place = tgi_attend_find_turn<KEYS>(p, turn);
-        if (turn == 0)
+    for (unsigned index = 0; index * gridDim.x < p.block_count; index++) {
+        const tgi_attend_place place = tgi_attend_find_own_tile<KEYS>(p, index);
+        if (index == 0)
             tgi_wait_for_stream();
         if (place.first >= place.row_count)
             continue;

@@ -3,7 +3,7 @@
 #define TGI_IMAGE_attend_hopper TGI_CHOSEN
 #include "kernels/attend/attend_clusters.cuh"
 #include "kernels/attend/attend_groups.cuh"
-#include "kernels/attend/attend_light.cuh"
+#include "kernels/attend/attend_few_keys.cuh"
 #include "kernels/attend/attend_short.cuh"
 #include "kernels/attend/attend_instances.cuh"
 

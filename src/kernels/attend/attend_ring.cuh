@@ -7,7 +7,7 @@
 #define TGI_ATTEND_RING_CUH
 
 #include "kernels/attend/attend_queries.cuh"
-#include "kernels/attend/attend_wild.cuh"
+#include "kernels/attend/attend_nonfinite.cuh"
 #include "kernels/ptx/named_barrier.cuh"
 #include "kernels/ptx/tma_heads.cuh"
 
@@ -74,7 +74,7 @@ template <class Sizes> struct tgi_attend_ring {
 
     /* Returns the address of the word of a place. It is round + 1 if Inf or NaN of the tile were
      * replaced. */
-    __device__ __forceinline__ uint32_t find_wild(uint32_t at) const
+    __device__ __forceinline__ uint32_t find_nonfinite(uint32_t at) const
     {
         return find_landed(Sizes::tiles) + 4 * at;
     }
@@ -84,9 +84,9 @@ template <class Sizes> struct tgi_attend_ring {
         tgi_barrier_wait(find_full(stage), round & 1);
     }
 
-    __device__ __forceinline__ int is_wild(void) const
+    __device__ __forceinline__ int is_nonfinite(void) const
     {
-        return tgi_read_shared_word(find_wild(stage)) == round + 1;
+        return tgi_read_shared_word(find_nonfinite(stage)) == round + 1;
     }
 
     /* Releases the tile for this warp, which has read it. */
@@ -116,7 +116,7 @@ template <class Sizes> struct tgi_attend_ring {
             }
             for (int i = 0; i < Sizes::tiles; i++) {
                 tgi_barrier_init(ring.find_landed(i), 1);
-                tgi_write_shared_4(ring.find_wild(i), 0.0f);
+                tgi_write_shared_4(ring.find_nonfinite(i), 0.0f);
             }
             tgi_fence_barrier_init();
         }
@@ -216,10 +216,11 @@ template <class Sizes> struct tgi_attend_filler {
     }
 
     /* Replaces Inf and NaN in this thread's share of a tile of V. */
-    template <int Threads> __device__ __forceinline__ void clear_wild(void)
+    template <int Threads> __device__ __forceinline__ void clear_nonfinite(void)
     {
-        if (tgi_attend_clear_wild<Sizes, Threads>(ring.find_tile(), tgi_find_copier<Threads>()))
-            tgi_write_shared_4(ring.find_wild(ring.stage), __uint_as_float(ring.round + 1));
+        if (tgi_attend_clear_nonfinite<Sizes, Threads>(ring.find_tile(),
+                                                       tgi_find_copier<Threads>()))
+            tgi_write_shared_4(ring.find_nonfinite(ring.stage), __uint_as_float(ring.round + 1));
     }
 
     /* Copies the next tile. Threads copy it if TMA cannot, and inspect it if rows do not see all of
@@ -240,7 +241,7 @@ template <class Sizes> struct tgi_attend_filler {
         tgi_copy_async_wait<0>();
         if (is_edge) {
             tgi_named_barrier_sync(BARRIER, COPIERS); /* threads inspect what others have copied */
-            clear_wild<COPIERS>();
+            clear_nonfinite<COPIERS>();
         }
         announce<COPIERS>(full);
     }
@@ -249,9 +250,9 @@ template <class Sizes> struct tgi_attend_filler {
      * for a tile of V that not all rows see whole. */
     template <typename Visit> __device__ __forceinline__ void walk(Visit visit)
     {
-        for (unsigned turn = 0; turn * gridDim.x < p.block_count; turn++) {
-            const tgi_attend_place place = tgi_attend_find_turn<KEYS>(p, turn);
-            if (turn == 0)
+        for (unsigned index = 0; index * gridDim.x < p.block_count; index++) {
+            const tgi_attend_place place = tgi_attend_find_own_tile<KEYS>(p, index);
+            if (index == 0)
                 tgi_wait_for_stream();
             if (place.first >= place.row_count || place.begin >= place.end)
                 continue;
@@ -290,7 +291,7 @@ template <class Sizes> struct tgi_attend_filler {
                     return;
                 tgi_barrier_wait(ring.find_landed(ring.stage), landed >> ring.stage & 1);
                 landed ^= 1u << ring.stage;
-                clear_wild<OTHERS>();
+                clear_nonfinite<OTHERS>();
                 announce<OTHERS>(ring.find_full(ring.stage));
             });
         }

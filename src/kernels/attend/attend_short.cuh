@@ -25,15 +25,15 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
     const int step_keys, step_count;
     const uint32_t k, v, q, barriers;
     tgi_attend_state<Head, 1> state;
-    int has_wild; /* not 0: V had Inf or NaN, which zeros replace */
-    int visited;  /* steps that have been used */
+    int has_nonfinite; /* not 0: V had Inf or NaN, which zeros replace */
+    int visited;       /* steps that have been used */
 
     __device__ __forceinline__ tgi_attend_short(const tgi_attend_args &args, tgi_attend_place &at,
                                                 uint32_t shared)
         : p(args), place(at), step_keys(args.box_rows),
           step_count((max(0, at.end - at.begin) + args.box_rows - 1) / args.box_rows), k(shared),
           v(k + step_count * step_keys * 2 * Head), q(v + step_count * step_keys * 2 * Head),
-          barriers(q + (args.turn_count > 1 ? 2 : 1) * Q_BYTES), has_wild(0), visited(0)
+          barriers(q + (args.subtile_count > 1 ? 2 : 1) * Q_BYTES), has_nonfinite(0), visited(0)
     {
     }
 
@@ -47,9 +47,9 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
         return barriers + 16 + 16 * step + 8 * is_v;
     }
 
-    __device__ __forceinline__ uint32_t find_query_tile(int turn) const
+    __device__ __forceinline__ uint32_t find_query_tile(int subtile) const
     {
-        return q + turn % 2 * Q_BYTES;
+        return q + subtile % 2 * Q_BYTES;
     }
 
     /* Returns row g or g + 8 of the lane. All rows belong to one head. */
@@ -73,18 +73,18 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
             }
     }
 
-    /* Copies the queries of tile `turn`. The place has those of tile `now`. A warp calls it. */
-    __device__ __forceinline__ void copy_queries(int turn, int now)
+    /* Copies the queries of tile `subtile`. The place has those of tile `now`. A warp calls it. */
+    __device__ __forceinline__ void copy_queries(int subtile, int now)
     {
         tgi_attend_place at = place;
-        at.first += (turn - now) * ROWS;
+        at.first += (subtile - now) * ROWS;
         tgi_attend_copy_query_boxes<tgi_attend_short_sizes<Type, Head, Most>>(
-            p, at, find_query_tile(turn), barriers + turn % 2 * 8);
+            p, at, find_query_tile(subtile), barriers + subtile % 2 * 8);
     }
 
     /* Initializes the barriers, waits for the stream, and begins to copy the keys and the queries
      * of the first two tiles. Each warp issues some of the copies. */
-    __device__ __forceinline__ void open(int turns)
+    __device__ __forceinline__ void open(int subtiles)
     {
         const int warp = tgi_make_uniform(tgi_thread() / 32);
         if (tgi_thread() == 0) {
@@ -98,7 +98,7 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
         tgi_wait_for_stream();
         if (warp < 2)
             copy_keys(warp);
-        else if (warp - 2 < turns)
+        else if (warp - 2 < subtiles)
             copy_queries(warp - 2, 0);
     }
 
@@ -135,22 +135,23 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
         if (key_0 >= place.all_low && min(key_0 + Keys, place.keys) <= place.all_high)
             return;
         tgi_barrier_wait(find_full(1, step), 0);
-        const int is_wild = tgi_attend_clear_wild<tgi_attend_short_sizes<Type, Head, Keys>, 4 * 32>(
-            find_tile(1, step), tgi_thread());
-        if (is_wild)
+        const int is_nonfinite =
+            tgi_attend_clear_nonfinite<tgi_attend_short_sizes<Type, Head, Keys>, 4 * 32>(
+                find_tile(1, step), tgi_thread());
+        if (is_nonfinite)
             tgi_fence_async_proxy();
-        has_wild |= __syncthreads_or(is_wild);
+        has_nonfinite |= __syncthreads_or(is_nonfinite);
     }
 
-    /* Computes a step of tile `turn`. */
-    template <int Keys> __device__ __forceinline__ void compute(int step, int turn)
+    /* Computes a step of tile `subtile`. */
+    template <int Keys> __device__ __forceinline__ void compute(int step, int subtile)
     {
         typedef tgi_attend_group_products<Type, Head, ROWS, Keys> products;
         const int key_0 = place.begin + step * Keys;
         float scores[1][Keys / 8][4], factors[1][2];
         uint32_t weights[1][Keys / 16][4];
         visit<Keys>(step, key_0);
-        products::score(find_query_tile(turn), find_tile(0, step), scores);
+        products::score(find_query_tile(subtile), find_tile(0, step), scores);
         products::template wait_scores<0>(scores);
         hide<Keys>(key_0, scores);
         tgi_attend_weigh<Head, Keys, 1>(p.scale, scores, state, factors);
@@ -223,7 +224,7 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
         }
     }
 
-    /* Puts the lane's elements of D right whose columns of V have wild elements. */
+    /* Puts the lane's elements of D right whose columns of V have non-finite elements. */
     __device__ __forceinline__ void put_right(void)
     {
         const tg_heads &heads = p.attention.d;
@@ -237,40 +238,40 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
 #pragma unroll 1
             for (int e = tgi_thread() % 4; row.is_there && e < size; e += 4) {
                 const float sum =
-                    tgi_attend_sum_wild<Type>(p, place, row, state.largest[0][half], e);
+                    tgi_attend_sum_nonfinite<Type>(p, place, row, state.largest[0][half], e);
                 if (sum != 0.0f)
                     d[e] = static_cast<uint16_t>(tgi_encode_pair(Type, sum, 0.0f));
             }
         }
     }
 
-    __device__ __forceinline__ void go_through(int turns)
+    __device__ __forceinline__ void go_through(int subtiles)
     {
 #pragma unroll 1
-        for (int turn = 0; turn < turns; turn++) {
+        for (int subtile = 0; subtile < subtiles; subtile++) {
             const int steps = count_steps();
             tgi_attend_clear(state);
-            tgi_barrier_wait(barriers + turn % 2 * 8, turn / 2 & 1);
+            tgi_barrier_wait(barriers + subtile % 2 * 8, subtile / 2 & 1);
 #pragma unroll 1
             for (int step = 0; step < steps; step++) {
                 if (step_keys == 32)
-                    compute<32>(step, turn);
+                    compute<32>(step, subtile);
                 else if (step_keys == 64)
-                    compute<64>(step, turn);
+                    compute<64>(step, subtile);
                 else if constexpr (Most > 64)
-                    compute<Most>(step, turn);
+                    compute<Most>(step, subtile);
             }
             __syncthreads(); /* all warps have read the queries */
-            store(find_query_tile(turn));
+            store(find_query_tile(subtile));
             if (p.attention.has_log_sum_exp)
                 store_logs();
-            if (has_wild)
+            if (has_nonfinite)
                 put_right();
-            if (turn + 2 < turns) {
+            if (subtile + 2 < subtiles) {
                 tgi_fence_async_proxy();
                 __syncthreads();
                 if (tgi_thread() < 32)
-                    copy_queries(turn + 2, turn);
+                    copy_queries(subtile + 2, subtile);
             }
             place.first += ROWS;
         }
@@ -279,7 +280,8 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
 
 /* This is the kernel of a row of short sequences. */
 template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
-static __device__ __forceinline__ void tgi_attend_in_shorts(const tgi_attend_args &p, char *shared)
+static __device__ __forceinline__ void tgi_attend_in_short_sequences(const tgi_attend_args &p,
+                                                                     char *shared)
 {
     static_assert(Warps == 4 && Queries == 64, "a block is one warpgroup");
     const uint32_t memory =
@@ -288,13 +290,14 @@ static __device__ __forceinline__ void tgi_attend_in_shorts(const tgi_attend_arg
     if (tgi_attend_has_lists(p))
         tgi_wait_for_stream();
     tgi_attend_place place =
-        tgi_attend_find_tile<32>(p, static_cast<int>(blockIdx.x), 0, Queries * p.turn_count);
+        tgi_attend_find_tile<32>(p, static_cast<int>(blockIdx.x), 0, Queries * p.subtile_count);
     tgi_attend_short<Type, Head, Keys> own(p, place, memory);
-    const int turns = min(p.turn_count, (place.row_count - place.first + Queries - 1) / Queries);
+    const int subtiles =
+        min(p.subtile_count, (place.row_count - place.first + Queries - 1) / Queries);
     if (p.lets_next_start)
         tgi_start_next();
-    own.open(turns);
-    own.go_through(turns);
+    own.open(subtiles);
+    own.go_through(subtiles);
 }
 
 #endif

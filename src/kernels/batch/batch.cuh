@@ -17,6 +17,7 @@
 
 #include "kernels/batch/batch_args.h"
 #include "kernels/batch/batch_shape.h"
+#include "kernels/body.cuh"
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/epilogue/tile_store.cuh"
 #include "kernels/ptx/launch.cuh"
@@ -238,13 +239,15 @@ static __device__ __forceinline__ void tgi_form_entries(const tgi_batch_args &ar
 template <class Body>
 static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &args, char *shared)
 {
+    tgi_check_body<Body>();
+    tgi_check_multiply<Body>();
     const tgi_problem &p = args.gemm.problem;
     const int portion_rows = args.portion_tile_rows * Body::tile_rows;
     const tgi_entry_schedule schedule = {args.portions, args.group_entries, portion_rows,
                                          args.group_count};
     const int has_two = Body::can_have_two_stages && args.stage_count > 1;
-    /* The distance in units by which copies run ahead of products. With two stages the first turn
-     * has no products. */
+    /* The distance in units by which copies run ahead of products. With two stages the first
+     * iteration has no products. */
     const int64_t ahead = has_two ? schedule.next(0) : 0;
     int stage = 0;
 #pragma unroll 1

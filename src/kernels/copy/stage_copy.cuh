@@ -19,8 +19,8 @@ enum { TGI_COPY_v, TGI_COPY_p, TGI_COPY_s, TGI_COPY_k };
 #define TGI_COPY_RUN 8
 
 /* The threads of a block copy a stage across its lines: row_threads of them along one k, and
- * `turns` copies of each along one k. row_threads is a power of two, so that some threads are idle
- * if the copies of a line are no power of two. */
+ * `repeats` copies of each along one k. row_threads is a power of two, so that some threads are
+ * idle if the copies of a line are no power of two. */
 template <int Lines, int Depth, int Threads, int Mode> struct tgi_copy_shape {
     static constexpr int elems = Mode == TGI_COPY_v ? 4 : Mode == TGI_COPY_p ? 2 : 1;
     static constexpr int wanted = Lines / elems;
@@ -30,12 +30,12 @@ template <int Lines, int Depth, int Threads, int Mode> struct tgi_copy_shape {
                                    : wanted <= 64 ? 64
                                                   : 128;
     static constexpr int row_threads = wanted > Threads || wanted > 128 ? Threads : rounded;
-    static constexpr int turns = wanted > row_threads ? wanted / row_threads : 1;
+    static constexpr int repeats = wanted > row_threads ? wanted / row_threads : 1;
     static constexpr int has_idle = row_threads > wanted;
     /* Copies of one thread for one stage. */
     static constexpr int count =
-        Mode == TGI_COPY_k ? Lines * Depth / Threads : Depth * turns * row_threads / Threads;
-    static_assert(Depth * turns * row_threads % Threads == 0, "equal copies");
+        Mode == TGI_COPY_k ? Lines * Depth / Threads : Depth * repeats * row_threads / Threads;
+    static_assert(Depth * repeats * row_threads % Threads == 0, "equal copies");
 };
 
 /* The words from one k to the next in shared memory. 16-byte reads stay aligned, and the 8 k x 4
@@ -104,8 +104,8 @@ static __device__ __forceinline__ void copy_piece(const tgi_stage_copy &copy, ui
         return;
     }
     typedef tgi_copy_shape<Lines, Depth, Threads, Mode> shape;
-    int k = piece / shape::turns * (Threads / shape::row_threads);
-    int line = piece % shape::turns * shape::row_threads * shape::elems;
+    int k = piece / shape::repeats * (Threads / shape::row_threads);
+    int line = piece % shape::repeats * shape::row_threads * shape::elems;
     if (shape::has_idle)
         is_on = is_on && !copy.is_idle;
     uint32_t target = copy.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4;
@@ -123,7 +123,7 @@ template <int Lines, int Depth, int Threads>
 static __device__ __forceinline__ void copy_tail_along(const tgi_stage_copy &copy, uint32_t offset,
                                                        int left)
 {
-    constexpr int lines = Threads / TGI_COPY_RUN; /* a turn of all threads copies as many */
+    constexpr int lines = Threads / TGI_COPY_RUN; /* all threads together copy as many */
     const int first = threadIdx.x % TGI_COPY_RUN;
     const float *source = copy.source;
     uint32_t target = copy.target + offset;
@@ -156,8 +156,8 @@ static __device__ __forceinline__ void copy_tail(const tgi_stage_copy &copy, uin
      * stages and keep them. */
 #pragma unroll 1
     for (int piece = tgi_make_opaque(0); piece < shape::count; piece++) {
-        int k = piece / shape::turns * (Threads / shape::row_threads);
-        int line = piece % shape::turns * shape::row_threads * shape::elems;
+        int k = piece / shape::repeats * (Threads / shape::row_threads);
+        int line = piece % shape::repeats * shape::row_threads * shape::elems;
         int is_inside = first + k < left;
         uint32_t target = copy.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4;
         const float *source = copy.source + k * copy.stride + line;

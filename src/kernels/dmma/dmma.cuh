@@ -32,7 +32,7 @@ struct tgi_dmma {
     static constexpr int pitch = TGI_DMMA_TILE_PITCH(Cols);
     /* A part is the products of one wide operand and 4 of k. */
     static constexpr int stages = Stages, parts = mma_count * wide_count;
-    static constexpr int turn = parts - wide_count;
+    static constexpr int switch_part = parts - wide_count;
     static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
 
     struct shared_stage {
@@ -213,8 +213,8 @@ struct tgi_dmma {
 
     __device__ __forceinline__ void load_part(source &copies, int part)
     {
-        copies.copy_whole(ring[fills], part * access_count / turn,
-                          (part + 1) * access_count / turn);
+        copies.copy_whole(ring[fills], part * access_count / switch_part,
+                          (part + 1) * access_count / switch_part);
     }
 
     static __device__ __forceinline__ void close(source &)
@@ -328,7 +328,7 @@ template <int Rows, int Cols, int... Shape>
 static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &args, void *shared)
 {
     tgi_form_tiles<tgi_dmma_body<Rows, Cols, Shape...>>(
-        tgi_grid_schedule<Rows, Cols, TGI_TURN_ENTRIES>(args), args, shared);
+        tgi_grid_schedule<Rows, Cols, TGI_UNITS_ENTRIES>(args), args, shared);
 }
 
 #endif

@@ -52,6 +52,11 @@ tgi_store_terms(const tgi_gemm_args &args, const tgi_block_tile &tile, const dou
         if (e.bias == TG_BIAS_ROW)
             tgi_read_elements(args.bias, tile.row, {1, 0, 0}, places, p.d_type, bias);
         tgi_combine_elements(args, 0, 0, places, c, bias, sum);
+#pragma unroll
+        for (int i = 0; i < at_once; i++)
+            if (tgi_has_further_operands && places.is_inside(i))
+                sum[i] = tgi_apply_operands(args, tile.batch, tile.row + places.row(i),
+                                            tile.col + col, sum[i]);
         if (e.activation == TG_ACTIVATION_RELU) {
 #pragma unroll
             for (int i = 0; i < at_once; i++)

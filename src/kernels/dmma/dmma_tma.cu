@@ -11,7 +11,7 @@
         typedef tgi_dmma_tma_body<rows, cols, depth, 8 * (thread_rows), 4 * (thread_cols), stages, \
                                   threads>                                                         \
             body;                                                                                  \
-        tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_TURN_ENTRIES>(args.gemm), args,     \
+        tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_UNITS_ENTRIES>(args.gemm), args,    \
                              shared);                                                              \
     }
 

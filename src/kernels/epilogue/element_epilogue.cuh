@@ -6,7 +6,7 @@
 #ifndef TGI_ELEMENT_EPILOGUE_CUH
 #define TGI_ELEMENT_EPILOGUE_CUH
 
-#include "kernels/epilogue/element_access.cuh"
+#include "kernels/epilogue/further_operands.cuh"
 
 /* ----------------------------------------------------------------------------- elements -- */
 
@@ -109,6 +109,11 @@ static __device__ __forceinline__ void tgi_finish_elements(const tgi_gemm_args &
     else if (e.bias == TG_BIAS_COL)
         tgi_read_elements(args.bias, col, {0, 1, 0}, places, p.d_type, bias);
     tgi_combine_elements(args, row, col, places, c, bias, sum);
+#pragma unroll
+    for (int i = 0; i < Count; i++)
+        if (tgi_has_further_operands && places.is_inside(i))
+            sum[i] =
+                tgi_apply_operands(args, batch, row + places.row(i), col + places.col(i), sum[i]);
     tgi_activate_elements(args, sum);
     tgi_write_elements(args, tgi_offset(p.d, batch, row, col), places, sum);
 }
@@ -187,6 +192,7 @@ template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogu
     const elem *c, *row_bias;
     elem *d;
     sum_type col_bias[Width];
+    int64_t first_row, first_col, entry; /* where the thread's elements begin in D */
 
     static __device__ __forceinline__ int has_pieces(const void *data, const tgi_layout &layout,
                                                      int64_t cols)
@@ -219,6 +225,9 @@ template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogu
         c = static_cast<const elem *>(args.c) + tgi_offset(p.c, batch, row, col);
         d = static_cast<elem *>(args.d) + tgi_offset(p.d, batch, row, col);
         row_bias = static_cast<const elem *>(args.bias) + row;
+        first_row = row;
+        first_col = col;
+        entry = batch;
 #pragma unroll
         for (int j = 0; j < Width; j++)
             col_bias[j] = p.epilogue.bias == TG_BIAS_COL
@@ -317,6 +326,13 @@ template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogu
                 sum[i][j] =
                     combine(e, decode(c_piece[i].element[j]),
                             e.bias == TG_BIAS_ROW ? decode(bias[i]) : col_bias[j], sum[i][j]);
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+#pragma unroll
+            for (int j = 0; j < Width; j++)
+                if (tgi_has_further_operands && i * Stride >= begin && i * Stride < end)
+                    sum[i][j] = tgi_apply_operands(args, entry, first_row + row + i * Stride,
+                                                   first_col + j, sum[i][j]);
         activate(e.activation, sum);
         elem *to = d + row * p.d.row;
 #pragma unroll

@@ -187,6 +187,9 @@ tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
         const tgi_terms_fp32 terms = {
             alpha, c[i], epilogue.bias == TG_BIAS_ROW ? vectors.row_bias[h] : col_bias};
         sum[i] = tgi_combine_fp32(&epilogue, &terms, sum[i]);
+        if (tgi_has_further_operands)
+            sum[i] = tgi_apply_operands(gemm, own.batch, own.row + own.find_row(i),
+                                        own.col + own.find_col(i), sum[i]);
         if (epilogue.activation == TG_ACTIVATION_RELU)
             sum[i] = tgi_activate_fp32(sum[i], TG_ACTIVATION_RELU);
     }

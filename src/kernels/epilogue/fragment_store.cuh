@@ -11,9 +11,9 @@
 #include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/line_store.cuh"
 
-/* A turn is the place of a store among the stores of a warpgroup. has_before and has_after are 1 if
- * the store before, or after, has the same rows and neighbouring columns. */
-struct tgi_store_turn {
+/* An order is the place of a store among the stores of a warpgroup. has_before and has_after are 1
+ * if the store before, or after, has the same rows and neighbouring columns. */
+struct tgi_store_order {
     int index, has_before, has_after;
 };
 
@@ -214,16 +214,16 @@ static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm,
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
 tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (&sum)[Count],
-                   tgi_store_turn turn, uint32_t boxes, int barrier, const Repair &repair)
+                   tgi_store_order order, uint32_t boxes, int barrier, const Repair &repair)
 {
     constexpr int IsSliced = Repair::is_on, MayTranspose = !Repair::is_on;
     const int is_transposed = MayTranspose && args.d.is_transposed;
     const int is_leader = tgi_thread() % 128 == 0;
     /* Shared memory has room for two boxes: one is staged while the other is stored. */
     const int has_two = args.d.is_lined && tgi_find_d_type(args.gemm.problem) != TG_TYPE_FP32;
-    const uint32_t other = boxes + (~turn.index & 1) * TGI_BOX_BYTES;
-    const uint32_t staged = boxes + has_two * (turn.index & 1) * TGI_BOX_BYTES;
-    if (is_leader && has_two && turn.index > 0)
+    const uint32_t other = boxes + (~order.index & 1) * TGI_BOX_BYTES;
+    const uint32_t staged = boxes + has_two * (order.index & 1) * TGI_BOX_BYTES;
+    if (is_leader && has_two && order.index > 0)
         tgi_tma_store_wait<1>();
     else if (is_leader)
         tgi_tma_store_wait<0>();
@@ -245,8 +245,8 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (
         tgi_store_elements(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, staged);
     else if (!args.d.is_tma_stored)
         tgi_store_staged(args.gemm, args.d, tile.row, tile.col, tile.batch, 2 * Count,
-                         are_beside && turn.has_before && tile.col <= wide ? other : 0, staged,
-                         are_beside && turn.has_after && tile.col + 2 * Count <= wide);
+                         are_beside && order.has_before && tile.col <= wide ? other : 0, staged,
+                         are_beside && order.has_after && tile.col + 2 * Count <= wide);
     else if (is_transposed)
         tgi_store_transposed_boxes(args, tile, staged);
     else
@@ -258,11 +258,11 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
 tgi_finish_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
-                    tgi_store_turn turn, uint32_t boxes, int barrier, const Repair &repair)
+                    tgi_store_order order, uint32_t boxes, int barrier, const Repair &repair)
 {
     if (!Repair::is_on && !args.gemm.is_sum_alone)
         tgi_apply_epilogue(args.gemm, tile, sum);
-    tgi_store_fragment(args, tile, sum, turn, boxes, barrier, repair);
+    tgi_store_fragment(args, tile, sum, order, boxes, barrier, repair);
 }
 
 #endif

@@ -150,7 +150,7 @@ static __device__ __forceinline__ void tgi_store_lines(tgi_store_rows lines, tgi
 {
 #pragma unroll 1
     while (lines.bytes > 0) {
-        /* Less than a unit is not worth a turn of its own. */
+        /* Less than a unit is not worth an iteration of its own. */
         const int has_next = lines.bytes >= 128 + 16;
         tgi_store_box_lines<ElemBytes>(lines, min(lines.bytes, 128), before, box,
                                        has_after || has_next);

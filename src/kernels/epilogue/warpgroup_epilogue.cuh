@@ -331,6 +331,13 @@ static __device__ __forceinline__ void tgi_end_finish(const tgi_tile_terms<Cols>
                                                       float (&sum)[Cols / 2])
 {
     terms.add_bias(sum);
+    if (tgi_has_further_operands) {
+        const tgi_fragment_place own(terms.gemm.problem, terms.tile);
+#pragma unroll
+        for (int i = 0; i < Cols / 2; i++)
+            sum[i] = tgi_apply_operands(terms.gemm, own.batch, own.row + own.find_row(i),
+                                        own.col + own.find_col(i), sum[i]);
+    }
     tgi_activate_tile(terms.gemm, sum);
     tgi_scale_d(terms.gemm, sum);
 }

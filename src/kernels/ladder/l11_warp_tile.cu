@@ -88,7 +88,7 @@ template <int T>
 static __device__ void compute(const tiles<T> &tile, float sum[THREAD_ROWS][THREAD_COLS])
 {
     int row = first_element<T>().x, col = first_element<T>().y;
-#pragma unroll 1 /* two turns at once take more than the 128 registers of two resident blocks */
+#pragma unroll 1 /* two iterations at once take more than the 128 registers of two blocks */
     for (int p = 0; p < TILE_K; p += 4) {
         float a_four[THREAD_ROWS][4], b_row[THREAD_COLS];
         for (int i = 0; i < THREAD_ROWS; i++)
@@ -136,14 +136,14 @@ static __device__ void multiply(const float *a, const float *b, float *d, int m,
     float sum[THREAD_ROWS][THREAD_COLS] = {{0.0f}};
     load<T>(tile[0], a, b, m, n, k, 0);
     for (int k0 = 0; k0 < k; k0 += TILE_K) {
-        int turn = k0 / TILE_K % 2;
+        int buffer = k0 / TILE_K % 2;
         tgi_copy_async_wait<0>();
         /* Without this barrier a thread reads what another's copy has yet to bring, and the next
          * copy overwrites the buffer that another still reads. */
         __syncthreads();
         if (k0 + TILE_K < k)
-            load<T>(tile[1 - turn], a, b, m, n, k, k0 + TILE_K);
-        compute<T>(tile[turn], sum);
+            load<T>(tile[1 - buffer], a, b, m, n, k, k0 + TILE_K);
+        compute<T>(tile[buffer], sum);
     }
     store<T>(d, m, n, sum);
 }

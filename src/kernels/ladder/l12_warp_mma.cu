@@ -170,14 +170,14 @@ static __device__ void multiply(const uint16_t *a, const uint16_t *b, uint16_t *
     float sum[2][8][4] = {{{0.0f}}};
     load<T>(tile[0], a, b, m, n, k, 0);
     for (int k0 = 0; k0 < k; k0 += TILE_K) {
-        int turn = k0 / TILE_K % 2;
+        int buffer = k0 / TILE_K % 2;
         tgi_copy_async_wait<0>();
         /* Without this barrier a thread reads what another's copy has yet to bring, and the next
          * copy overwrites the buffer that another still reads. */
         __syncthreads();
         if (k0 + TILE_K < k)
-            load<T>(tile[1 - turn], a, b, m, n, k, k0 + TILE_K);
-        compute<T>(tile[turn], sum);
+            load<T>(tile[1 - buffer], a, b, m, n, k, k0 + TILE_K);
+        compute<T>(tile[buffer], sum);
     }
     store<T>(d, m, n, sum);
 }

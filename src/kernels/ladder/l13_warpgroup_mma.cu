@@ -121,9 +121,9 @@ static __device__ void multiply(ring<T> &stages, const tgi_tensor_map *a, const 
     __syncthreads(); /* no thread may wait at a barrier that is not yet initialized */
     int step = 0;
     do { /* at least once: ptxas delays products where a path leaves them out */
-        int turn = step % STAGES, before = (step + STAGES - 1) % STAGES;
-        tgi_barrier_wait(tgi_shared_address(&stages.full[turn]), step / STAGES % 2);
-        compute<T>(stages.tile[turn], sum);
+        int buffer = step % STAGES, before = (step + STAGES - 1) % STAGES;
+        tgi_barrier_wait(tgi_shared_address(&stages.full[buffer]), step / STAGES % 2);
+        compute<T>(stages.tile[buffer], sum);
         tgi_wgmma_wait<1>(); /* for the products of the step before */
         __syncthreads();     /* a copy must not overwrite what the other warpgroup multiplies */
         if (is_first && step > 0 && step - 1 + STAGES < step_count)

@@ -32,7 +32,7 @@ struct tgi_mma {
      * they would delay its barrier. */
     static constexpr int is_issued_later = k_fragments > 2;
     static constexpr int stage_bytes = operand_a::bytes + operand_b::bytes;
-    static constexpr int stages = Stages, parts = k_fragments, turn = parts - 1;
+    static constexpr int stages = Stages, parts = k_fragments, switch_part = parts - 1;
     static constexpr int blocks_per_sm =
         TGI_MMA_BLOCKS_PER_SM(Warp_rows * Warp_cols / 32 * (1 + Math::is_promoted), Threads);
     static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
@@ -42,7 +42,7 @@ struct tgi_mma {
     static_assert(operand_a::bytes % 128 == 0, "operands begin at bank 0");
     static_assert(stage_bytes % 1024 == 0, "so do the boxes of line_store.cuh");
     static_assert(Stages >= 2 && k_fragments >= 2, "a stage is read while others are filled");
-    typedef tgi_grid_schedule<Rows, Cols, TGI_TURN_TILES> schedule;
+    typedef tgi_grid_schedule<Rows, Cols, TGI_UNITS_TILES> schedule;
     typedef float sums[row_fragments][8 * col_fragments];
 
     /* A warp's fragments at one place along k of a stage. */
@@ -71,7 +71,7 @@ struct tgi_mma {
         }
 
         /* Adds the products. Rows go down one column and up the next, so that the fragment of A at
-         * each turn is used twice. */
+         * each row of them is used twice. */
         __device__ __forceinline__ void multiply(sums &sum) const
         {
             uint32_t own_a[row_fragments][Math::words], own_b[col_fragments][Math::words];
@@ -84,8 +84,8 @@ struct tgi_mma {
 #pragma unroll
             for (int j = 0; j < 2 * col_fragments; j++)
 #pragma unroll
-                for (int turn = 0; turn < row_fragments; turn++) {
-                    const int i = j % 2 ? row_fragments - 1 - turn : turn;
+                for (int at = 0; at < row_fragments; at++) {
+                    const int i = j % 2 ? row_fragments - 1 - at : at;
                     float(&own)[4] = *reinterpret_cast<float(*)[4]>(&sum[i][4 * j]);
                     Math::multiply(own, own_a[i], own_b[j / 2], j % 2);
                 }
@@ -280,7 +280,7 @@ struct tgi_mma {
     __device__ __forceinline__ void load_part(const Stream &copies, int part) const
     {
         if (is_issued_later)
-            copies.issue(filled, part, turn);
+            copies.issue(filled, part, switch_part);
     }
 
     template <class Stream> static __device__ __forceinline__ void close(Stream &copies)

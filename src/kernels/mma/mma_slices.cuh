@@ -48,7 +48,7 @@ struct tgi_mma_slices {
     static constexpr int a_bytes = Room * operand_a::bytes;
     static constexpr int stage_bytes = a_bytes + Room * operand_b::bytes;
     static constexpr int stages = Stages, parts = 1, loads_first = 0;
-    typedef tgi_grid_schedule<Rows, Cols, TGI_TURN_TILES> schedule;
+    typedef tgi_grid_schedule<Rows, Cols, TGI_UNITS_TILES> schedule;
     typedef float sums_of_warp[row_fragments][8 * col_fragments];
     struct sums {
         sums_of_warp tile, chunk; /* sums of earlier chunks; sums of the chunk in use */
@@ -177,7 +177,7 @@ struct tgi_mma_slices {
     {
         fragments<operand_a, row_fragments> a[2];
         fragments<operand_b, col_fragments> b[2];
-        int a_turn = 0, b_turn = 0;
+        int a_buffer = 0, b_buffer = 0;
         a[0].read(a_place, find_pair<Count>(0).a);
         b[0].read(b_place, find_pair<Count>(0).b);
 #pragma unroll
@@ -185,23 +185,23 @@ struct tgi_mma_slices {
             const tgi_mma_pair own = find_pair<Count>(i);
             const tgi_mma_pair next = find_pair<Count>(i + 1 < Count ? i + 1 : i);
             if (next.a != own.a)
-                a[1 - a_turn].read(a_place, next.a);
+                a[1 - a_buffer].read(a_place, next.a);
             if (next.b != own.b)
-                b[1 - b_turn].read(b_place, next.b);
+                b[1 - b_buffer].read(b_place, next.b);
 #pragma unroll
             for (int k_fragment = 0; k_fragment < k_fragments; k_fragment++)
 #pragma unroll
                 for (int j = 0; j < 2 * col_fragments; j++)
 #pragma unroll
-                    for (int turn = 0; turn < row_fragments; turn++) {
-                        const int row = j % 2 ? row_fragments - 1 - turn : turn;
+                    for (int at = 0; at < row_fragments; at++) {
+                        const int row = j % 2 ? row_fragments - 1 - at : at;
                         float(&sum)[4] = *reinterpret_cast<float(*)[4]>(&sums[row][4 * j]);
-                        const uint32_t(&words)[4] = b[b_turn].word[k_fragment][j / 2];
-                        tgi_multiply_16x8x16<Type>(sum, a[a_turn].word[k_fragment][row],
+                        const uint32_t(&words)[4] = b[b_buffer].word[k_fragment][j / 2];
+                        tgi_multiply_16x8x16<Type>(sum, a[a_buffer].word[k_fragment][row],
                                                    words[j % 2 * 2], words[j % 2 * 2 + 1]);
                     }
-            a_turn = next.a != own.a ? 1 - a_turn : a_turn;
-            b_turn = next.b != own.b ? 1 - b_turn : b_turn;
+            a_buffer = next.a != own.a ? 1 - a_buffer : a_buffer;
+            b_buffer = next.b != own.b ? 1 - b_buffer : b_buffer;
         }
     }
 

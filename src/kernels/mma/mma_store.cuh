@@ -206,7 +206,7 @@ static __device__ __forceinline__ void
 tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
                      const float (&sums)[Fragments][Count], uint32_t boxes)
 {
-    constexpr int turns = Are_cols ? Count / 8 : Fragments;
+    constexpr int groups = Are_cols ? Count / 8 : Fragments;
     constexpr int units = Are_cols ? 2 * Fragments : Count / 4, lines_apart = 32 / units;
     const tgi_problem &p = args.problem;
     const int own = tgi_thread() % 32 / units, first_line = tgi_thread() / 32 % 4 * 16 + own;
@@ -220,16 +220,16 @@ tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int 
     lines.pitch = Are_cols ? p.d.col : p.d.row;
     lines.elems = static_cast<int>(min(elems_left, static_cast<int64_t>(8 * units)));
     lines.count =
-        lines.elems > 0 ? static_cast<int>(min(lines_left, static_cast<int64_t>(16 * turns))) : 0;
+        lines.elems > 0 ? static_cast<int>(min(lines_left, static_cast<int64_t>(16 * groups))) : 0;
 #pragma unroll 1
-    for (int i = 0; i < turns; i++) {
+    for (int i = 0; i < groups; i++) {
         const uint32_t box = boxes + i % 2 * TGI_BOX_BYTES;
 #pragma unroll
-        for (int j = 0; j < turns; j++) /* registers have no index that is computed */
+        for (int j = 0; j < groups; j++) /* registers have no index that is computed */
             if (i == j)
                 tgi_mma_stage<Type, Are_cols>(sums, j, box);
         /* Without this barrier lanes would read what others have yet to write, and overwrite in
-         * the next turn what they still read of the last. */
+         * the next iteration what they still read of the last. */
         __syncwarp();
         if (args.d_vector_elems == 8) {
 #pragma unroll

@@ -17,17 +17,17 @@
 
 /* A turn says what a block takes in turn, along one dimension of the grid. The block's places along
  * the other dimensions hold for all of its units. */
-typedef enum tgi_turn {
-    TGI_TURN_TILES,   /* x: tiles of all batch entries; y: splits, one a block */
-    TGI_TURN_ENTRIES, /* z: batch entries; x: tiles, y: splits, one a block */
-    TGI_TURN_SPLITS   /* z: splits of all batch entries; x, y: tiles across and down, one a block */
-} tgi_turn;
+typedef enum tgi_unit_kind {
+    TGI_UNITS_TILES,   /* x: tiles of all batch entries; y: splits, one a block */
+    TGI_UNITS_ENTRIES, /* z: batch entries; x: tiles, y: splits, one a block */
+    TGI_UNITS_SPLITS /* z: splits of all batch entries; x, y: tiles across and down, one a block */
+} tgi_unit_kind;
 
-template <tgi_turn Turn> struct tgi_unit_of {
+template <tgi_unit_kind Units> struct tgi_unit_of {
     typedef unsigned type;
 };
 
-template <> struct tgi_unit_of<TGI_TURN_ENTRIES> {
+template <> struct tgi_unit_of<TGI_UNITS_ENTRIES> {
     typedef int64_t type;
 };
 
@@ -51,15 +51,15 @@ static __device__ __forceinline__ tgi_tile_index tgi_find_in_group(unsigned numb
 }
 
 /* Schedules tiles of one size. If the grid is as wide as there are units, a block has one. */
-template <int Rows, int Cols, tgi_turn Turn> struct tgi_grid_schedule {
-    typedef typename tgi_unit_of<Turn>::type unit_type;
+template <int Rows, int Cols, tgi_unit_kind Units> struct tgi_grid_schedule {
+    typedef typename tgi_unit_of<Units>::type unit_type;
 
     const tgi_gemm_args &args;
     tgi_block_tile own; /* the part of a tile's place that all units of this block share */
 
     __device__ __forceinline__ explicit tgi_grid_schedule(const tgi_gemm_args &given) : args(given)
     {
-        if (Turn == TGI_TURN_ENTRIES) {
+        if (Units == TGI_UNITS_ENTRIES) {
             const unsigned rows = tile_rows(), cols = tile_cols();
             /* By the lesser of two, the tiles of a group are no more than a batch entry has. */
             const tgi_tile_index index = tgi_find_in_group(
@@ -67,11 +67,11 @@ template <int Rows, int Cols, tgi_turn Turn> struct tgi_grid_schedule {
             own.row = static_cast<int64_t>(index.row) * Rows;
             own.col = static_cast<int64_t>(index.col) * Cols;
         }
-        if (Turn == TGI_TURN_SPLITS) {
+        if (Units == TGI_UNITS_SPLITS) {
             own.col = static_cast<int64_t>(blockIdx.x) * Cols;
             own.row = static_cast<int64_t>(blockIdx.y) * Rows;
         }
-        if (Turn != TGI_TURN_SPLITS)
+        if (Units != TGI_UNITS_SPLITS)
             own.split = blockIdx.y;
     }
 
@@ -87,28 +87,28 @@ template <int Rows, int Cols, tgi_turn Turn> struct tgi_grid_schedule {
 
     __device__ __forceinline__ unit_type begin(void) const
     {
-        return Turn == TGI_TURN_TILES ? blockIdx.x : blockIdx.z;
+        return Units == TGI_UNITS_TILES ? blockIdx.x : blockIdx.z;
     }
 
     __device__ __forceinline__ unit_type end(void) const
     {
         const int64_t batch_count = args.problem.batch_count;
-        if (Turn == TGI_TURN_ENTRIES)
+        if (Units == TGI_UNITS_ENTRIES)
             return batch_count;
-        return (Turn == TGI_TURN_TILES ? tile_rows() * tile_cols() : args.split_count) *
+        return (Units == TGI_UNITS_TILES ? tile_rows() * tile_cols() : args.split_count) *
                static_cast<unsigned>(batch_count);
     }
 
     __device__ __forceinline__ unit_type next(unit_type unit) const
     {
-        return unit + (Turn == TGI_TURN_TILES ? gridDim.x : gridDim.z);
+        return unit + (Units == TGI_UNITS_TILES ? gridDim.x : gridDim.z);
     }
 
     __device__ __forceinline__ tgi_block_tile tile(unit_type unit) const
     {
         const unsigned splits = args.split_count;
         tgi_block_tile tile = own;
-        if (Turn == TGI_TURN_TILES) {
+        if (Units == TGI_UNITS_TILES) {
             const unsigned rows = tile_rows(), cols = tile_cols(), batch = unit / (rows * cols);
             const tgi_tile_index index =
                 tgi_find_in_group(unit - batch * (rows * cols), rows, cols,
@@ -116,7 +116,7 @@ template <int Rows, int Cols, tgi_turn Turn> struct tgi_grid_schedule {
             tile.batch = batch;
             tile.row = static_cast<int64_t>(index.row) * Rows;
             tile.col = static_cast<int64_t>(index.col) * Cols;
-        } else if (Turn == TGI_TURN_ENTRIES) {
+        } else if (Units == TGI_UNITS_ENTRIES) {
             tile.batch = unit;
         } else {
             tile.batch = splits == 1 ? unit : unit / splits;

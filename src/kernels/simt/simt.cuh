@@ -168,7 +168,7 @@ struct tgi_simt {
     typedef tgi_shape<Rows, Cols, Depth, ThreadRows, ThreadCols, Stages, Threads> shape;
     /* A part is one k of a thread's team. */
     static constexpr int has_one_tile = 1, stages = Stages, parts = shape::team_depth;
-    static constexpr int turn = parts - 1;
+    static constexpr int switch_part = parts - 1;
     typedef float sums[ThreadRows][ThreadCols];
     struct factors {
         float a[2][ThreadRows], b[2][ThreadCols]; /* factors of the k in use, and of the next */
@@ -373,8 +373,8 @@ struct tgi_simt {
 #pragma unroll
         for (int j = 0; j < ThreadCols; j++)
 #pragma unroll
-            for (int turn = 0; turn < ThreadRows; turn++) {
-                const int i = j % 2 ? ThreadRows - 1 - turn : turn;
+            for (int at = 0; at < ThreadRows; at++) {
+                const int i = j % 2 ? ThreadRows - 1 - at : at;
                 sum[i][j] = fmaf(a[i], b[j], sum[i][j]);
             }
     }
@@ -393,7 +393,7 @@ static __device__ __forceinline__ void tgi_simt_multiply(const tgi_gemm_args &ar
 {
     extern __shared__ __align__(16) float shared[];
     tgi_form_tiles<tgi_simt<Rows, Cols, Shape...>>(
-        tgi_grid_schedule<Rows, Cols, TGI_TURN_TILES>(args), args, shared);
+        tgi_grid_schedule<Rows, Cols, TGI_UNITS_TILES>(args), args, shared);
 }
 
 #endif

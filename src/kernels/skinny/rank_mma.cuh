@@ -249,14 +249,14 @@ struct tgi_rank_mma {
             tile[i] = 0.0f;
         const int behind = find_warp() * 2;
 #pragma unroll 1
-        for (int turn = 0; turn < fragments + 2 * (warps - 1); turn++) {
+        for (int round = 0; round < fragments + 2 * (warps - 1); round++) {
             /* Without this barrier sums would be added to what is not yet zero, or by two warps
              * at once. */
             __syncthreads();
 #pragma unroll
             for (int i = 0; i < fragments; i++)
                 /* The index is opaque, so that total.value stays in registers. */
-                if (tgi_make_opaque(turn - behind) == i)
+                if (tgi_make_opaque(round - behind) == i)
                     add_fragment(total.value[i], first + i * 16);
         }
     }

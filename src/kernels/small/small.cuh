@@ -289,7 +289,7 @@ static __device__ __forceinline__ void tgi_small_multiply(const tgi_gemm_args &a
 {
     tgi_with_order(args, [&](auto order) {
         tgi_form_tiles<tgi_small<T, Rows, Cols, Shape..., order.a_along_k, order.b_along_k>>(
-            tgi_grid_schedule<Rows, Cols, TGI_TURN_SPLITS>(args), args, shared);
+            tgi_grid_schedule<Rows, Cols, TGI_UNITS_SPLITS>(args), args, shared);
     });
 }
 

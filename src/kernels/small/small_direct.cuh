@@ -13,6 +13,7 @@
 #ifndef TGI_SMALL_DIRECT_CUH
 #define TGI_SMALL_DIRECT_CUH
 
+#include "kernels/body.cuh"
 #include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/small/small_shape.h"
 
@@ -146,6 +147,8 @@ template <tg_type Type> struct tgi_direct {
     static __device__ __forceinline__ void form(const tgi_gemm_args &args, sum_type *memory)
     {
         const tgi_problem &p = args.problem;
+        tgi_check_body<tgi_direct>();
+        tgi_check_sum<tgi_direct>();
         tgi_direct body;
         body.setup(args, memory);
         const int left = body.row_count > 0 ? static_cast<int>(p.k) - body.lane : 0;

@@ -17,7 +17,7 @@
                       "the row's tile is the kernel's");                                           \
         extern __shared__ __align__(128) char shared[];                                            \
         tgi_wait_for_stream();                                                                     \
-        tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_TURN_SPLITS>(args), args,           \
+        tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_UNITS_SPLITS>(args), args,          \
                              reinterpret_cast<float *>(shared));                                   \
     }
 

@@ -120,6 +120,8 @@ template <tg_type Type, int Along> struct tgi_short {
     /* Forms the thread's element. */
     static __device__ __forceinline__ void form(const tgi_short_args &args, sum_type *shared)
     {
+        tgi_check_body<tgi_short>();
+        tgi_check_sum<tgi_short>();
         tgi_short body;
         body.setup(args);
         int left = body.is_inside ? args.k - body.lane : 0;

@@ -20,7 +20,7 @@
                       "lines and sums have room");                                                 \
         extern __shared__ __align__(128) char shared[];                                            \
         tgi_wait_for_stream();                                                                     \
-        tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_TURN_SPLITS>(args), args, shared);  \
+        tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_UNITS_SPLITS>(args), args, shared); \
     }
 
 #define TGI_IMAGE_small_wide TGI_CHOSEN

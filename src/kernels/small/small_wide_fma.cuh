@@ -71,8 +71,8 @@ struct tgi_small_wide_fma {
 #pragma unroll
         for (int i = 0; i < Down; i++)
 #pragma unroll
-            for (int turn = 0; turn < Across; turn++) {
-                const int j = i % 2 ? Across - 1 - turn : turn;
+            for (int at = 0; at < Across; at++) {
+                const int j = i % 2 ? Across - 1 - at : at;
                 sum[i][j] = fmaf(rows[i], cols[j], sum[i][j]);
             }
     }

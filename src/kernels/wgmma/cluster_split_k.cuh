@@ -102,10 +102,10 @@ tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile
         place.col += i % col_count * 2 * sums;
         if (is_sent)
             repair.find_rows(place);
-        const tgi_store_turn turn = {index, !is_sent && index > 0, !is_sent && i + stride < end};
+        const tgi_store_order order = {index, !is_sent && index > 0, !is_sent && i + stride < end};
         if (is_sent && !Shape::feed::is_sliced && !args.gemm.is_sum_alone)
             tgi_apply_epilogue(args.gemm, place, partial);
-        tgi_store_fragment(args, place, partial, turn, staged, group + 1, repair);
+        tgi_store_fragment(args, place, partial, order, staged, group + 1, repair);
     }
 }
 

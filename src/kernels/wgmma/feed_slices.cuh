@@ -26,7 +26,7 @@ static __device__ constexpr tgi_slice_pair tgi_find_pair(int product)
 
 /* Issues the products of a full stage from number First on, with B's lines from `line` on, to
  * replace `sum`. The loop is unrolled, because otherwise an instruction would wait for the sums of
- * the previous turn. */
+ * the previous iteration. */
 template <class Shape, int First>
 static __device__ __forceinline__ void
 tgi_multiply_products(uint32_t stage, int group, int line,

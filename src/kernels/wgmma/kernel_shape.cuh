@@ -47,7 +47,7 @@ struct tgi_wgmma_shape {
     static constexpr int promoted_steps = is_fp8 ? 2 : Feed::is_sliced ? 1 : 0;
     static constexpr int is_promoted = promoted_steps > 0;
     /* 1: sums may be stored as 16-bit numbers while the next tile is multiplied. A tile that is
-     * stored in one turn gains nothing from it, and would have its barriers in the loop of all
+     * stored at once gains nothing from it, and would have its barriers in the loop of all
      * steps. Relayout warps hold the registers that it needs. */
     static constexpr int may_defer = !is_promoted && !Feed::has_a_in_registers && !is_wide &&
                                      Feed::relayout_warps == 0 && Cols > TGI_FRAGMENT_COLS(Cols);

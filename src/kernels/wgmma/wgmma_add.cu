@@ -33,7 +33,7 @@ static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &ar
     tile.row += index / col_count * 64;
     tile.col += index % col_count * Cols;
     const uint32_t staged = (tgi_shared_address(shared) + 1023) & ~1023u;
-    const tgi_store_turn alone = {0, 0, 0};
+    const tgi_store_order alone = {0, 0, 0};
     if (Cols == 64 && args.slice_count > 0) {
         tgi_slice_repair repair(args);
         if (args.b_slices.ranges)

@@ -1,10 +1,10 @@
 /*
- * Handles wild elements of V, which are Inf and NaN, of keys that a query may not see. A weight of
+ * Handles non-finite elements of V, Inf and NaN, of keys that a query may not see. A weight of
  * zero would not remove them. Zeros replace them, and they are added key by key for the rows that
  * see them.
  */
-#ifndef TGI_ATTEND_WILD_CUH
-#define TGI_ATTEND_WILD_CUH
+#ifndef TGI_ATTEND_NONFINITE_CUH
+#define TGI_ATTEND_NONFINITE_CUH
 
 #include "kernels/attend/attend_scores.cuh"
 
@@ -17,9 +17,9 @@ static __device__ __forceinline__ void tgi_attend_decode(uint32_t pair, float (&
         Type == TG_TYPE_BF16 ? __uint_as_float(pair & 0xffff0000u) : tgi_decode_fp16(pair >> 16);
 }
 
-/* Returns 1 if any of eight elements is wild, Inf or NaN. */
+/* Returns 1 if any of eight elements is Inf or NaN. */
 template <tg_type Type>
-static __device__ __forceinline__ int tgi_attend_is_wild(const uint32_t (&words)[4])
+static __device__ __forceinline__ int tgi_attend_is_nonfinite(const uint32_t (&words)[4])
 {
     const uint32_t rest = Type == TG_TYPE_BF16 ? 0x80u : 0x400u; /* Inf + rest sets the sign */
     uint32_t signs = 0;
@@ -28,9 +28,9 @@ static __device__ __forceinline__ int tgi_attend_is_wild(const uint32_t (&words)
     return (signs & 0x80008000u) != 0;
 }
 
-/* Replaces the wild ones of eight elements by zeros. */
+/* Replaces the non-finite ones of eight elements by zeros. */
 template <tg_type Type>
-static __device__ __forceinline__ void tgi_attend_clear_wild_unit(uint32_t (&words)[4])
+static __device__ __forceinline__ void tgi_attend_clear_nonfinite_unit(uint32_t (&words)[4])
 {
     const uint32_t most = Type == TG_TYPE_BF16 ? 0x7f80u : 0x7c00u;
     TGI_FOR_UNROLLED(j, 4)
@@ -38,31 +38,31 @@ static __device__ __forceinline__ void tgi_attend_clear_wild_unit(uint32_t (&wor
                ((words[j] >> 16 & most) == most ? 0 : words[j] & 0xffff0000u);
 }
 
-/* Replaces wild elements by zeros in the share of a tile that thread `thread` of `Threads` has.
- * Returns 1 if there were any. */
+/* Replaces non-finite elements by zeros in the share of a tile that thread `thread` of `Threads`
+ * has. Returns 1 if there were any. */
 template <class Products, int Threads>
-static __device__ __forceinline__ int tgi_attend_clear_wild(uint32_t tile, int thread)
+static __device__ __forceinline__ int tgi_attend_clear_nonfinite(uint32_t tile, int thread)
 {
     enum { UNITS = Products::keys * Products::head / 8 };
-    int is_wild = 0;
+    int is_nonfinite = 0;
 #pragma unroll 8
     for (int i = thread; i < UNITS; i += Threads) {
         const uint32_t at = tile + 16 * i;
         const uint4 unit = tgi_read_shared_unit(at);
         uint32_t words[] = {unit.x, unit.y, unit.z, unit.w};
-        if (!tgi_attend_is_wild<Products::type>(words))
+        if (!tgi_attend_is_nonfinite<Products::type>(words))
             continue;
-        is_wild = 1;
-        tgi_attend_clear_wild_unit<Products::type>(words);
+        is_nonfinite = 1;
+        tgi_attend_clear_nonfinite_unit<Products::type>(words);
         tgi_write_shared_unit(at, {words[0], words[1], words[2], words[3]});
     }
-    return is_wild;
+    return is_nonfinite;
 }
 
-/* Returns element e of the row of V at `at` if it is wild, else zero. */
+/* Returns element e of the row of V at `at` if it is non-finite, else zero. */
 template <tg_type Type>
-static __device__ __forceinline__ float tgi_attend_read_wild(const tgi_attend_args &p, int64_t at,
-                                                             int e)
+static __device__ __forceinline__ float tgi_attend_read_nonfinite(const tgi_attend_args &p,
+                                                                  int64_t at, int e)
 {
     const tg_heads &v = p.attention.v;
     float value[2] = {};
@@ -72,14 +72,14 @@ static __device__ __forceinline__ float tgi_attend_read_wild(const tgi_attend_ar
     return fabsf(value[0]) < INFINITY ? 0.0f : value[0];
 }
 
-/* Returns 1 to all lanes of a warp if the row of V at `at` has a wild element. */
+/* Returns 1 to all lanes of a warp if the row of V at `at` has a non-finite element. */
 template <tg_type Type, int Head>
-static __device__ __forceinline__ int tgi_attend_has_wild(const tgi_attend_args &p, int64_t at)
+static __device__ __forceinline__ int tgi_attend_has_nonfinite(const tgi_attend_args &p, int64_t at)
 {
-    int is_wild = 0;
+    int is_nonfinite = 0;
     TGI_FOR_UNROLLED(i, Head / 32)
-    is_wild |= tgi_attend_read_wild<Type>(p, at, 32 * i + tgi_thread() % 32) != 0.0f;
-    return __any_sync(~0u, is_wild);
+    is_nonfinite |= tgi_attend_read_nonfinite<Type>(p, at, 32 * i + tgi_thread() % 32) != 0.0f;
+    return __any_sync(~0u, is_nonfinite);
 }
 
 /* Finds the weight of key `key` of a step for each row, and whether the row sees the key. */
@@ -110,27 +110,27 @@ tgi_attend_find_weight(const tgi_attend_args &p, const tgi_attend_place &place, 
     }
 }
 
-/* Adds weights times the wild elements of V that tgi_attend_clear_wild replaced in the step from
- * key_0 on, key by key, for the keys that each row sees. Sums rotate through registers as scores do
- * in tgi_attend_finish. */
+/* Adds weights times the non-finite elements of V that tgi_attend_clear_nonfinite replaced in the
+ * step from key_0 on, key by key, for the keys that each row sees. Sums rotate through registers as
+ * scores do in tgi_attend_finish. */
 template <tg_type Type, int Keys, int Head, int Blocks>
 static __device__ __forceinline__ void
-tgi_attend_add_wild(const tgi_attend_args &p, const tgi_attend_place &place, int key_0,
-                    const uint32_t (&weights)[Blocks][Keys / 16][4],
-                    tgi_attend_state<Head, Blocks> &state)
+tgi_attend_add_nonfinite(const tgi_attend_args &p, const tgi_attend_place &place, int key_0,
+                         const uint32_t (&weights)[Blocks][Keys / 16][4],
+                         tgi_attend_state<Head, Blocks> &state)
 {
 #pragma unroll 1
     for (int key = 0; key < min(Keys, place.keys - key_0); key++) {
         const int64_t at = tgi_attend_find_key(p, place, p.attention.v, key_0 + key);
         float own[Blocks][2];
         int is_seen[Blocks][2];
-        if (!tgi_attend_has_wild<Type, Head>(p, at))
+        if (!tgi_attend_has_nonfinite<Type, Head>(p, at))
             continue;
         tgi_attend_find_weight<Type, Keys, Blocks>(p, place, key_0, key, weights, own, is_seen);
 #pragma unroll 1
         for (int e = tgi_thread() % 4 * 2; e < Head; e += 8) {
-            const float value[] = {tgi_attend_read_wild<Type>(p, at, e),
-                                   tgi_attend_read_wild<Type>(p, at, e + 1)};
+            const float value[] = {tgi_attend_read_nonfinite<Type>(p, at, e),
+                                   tgi_attend_read_nonfinite<Type>(p, at, e + 1)};
             TGI_FOR_UNROLLED(b, Blocks)
             TGI_FOR_UNROLLED(i, 4)
             {
@@ -145,12 +145,12 @@ tgi_attend_add_wild(const tgi_attend_args &p, const tgi_attend_place &place, int
     }
 }
 
-/* Returns the sum of the weights of the keys that a row sees times wild elements in column e of
- * V, or zero if there are none. */
+/* Returns the sum of the weights of the keys that a row sees times non-finite elements in column e
+ * of V, or zero if there are none. */
 template <tg_type Type>
 static __device__ __forceinline__ float
-tgi_attend_sum_wild(const tgi_attend_args &p, const tgi_attend_place &place,
-                    const tgi_attend_row_place &row, float largest, int e)
+tgi_attend_sum_nonfinite(const tgi_attend_args &p, const tgi_attend_place &place,
+                         const tgi_attend_row_place &row, float largest, int e)
 {
     const tg_attention &a = p.attention;
     const uint16_t *const q =
@@ -160,7 +160,7 @@ tgi_attend_sum_wild(const tgi_attend_args &p, const tgi_attend_place &place,
 #pragma unroll 1
     for (int key = row.low; key < row.high; key++) {
         const float value =
-            tgi_attend_read_wild<Type>(p, tgi_attend_find_key(p, place, a.v, key), e);
+            tgi_attend_read_nonfinite<Type>(p, tgi_attend_find_key(p, place, a.v, key), e);
         const uint16_t *const k =
             static_cast<const uint16_t *>(a.k.data) + tgi_attend_find_key(p, place, a.k, key);
         float score = 0.0f;
@@ -177,8 +177,8 @@ tgi_attend_sum_wild(const tgi_attend_args &p, const tgi_attend_place &place,
     return sum;
 }
 
-/* Replaces each of eight elements of D, from e on, whose column of V has wild elements, by the
- * weighted sum of these. */
+/* Replaces each of eight elements of D, from e on, whose column of V has non-finite elements, by
+ * the weighted sum of these. */
 template <tg_type Type>
 static __device__ __forceinline__ void
 tgi_attend_put_right(const tgi_attend_args &p, const tgi_attend_place &place,
@@ -186,7 +186,7 @@ tgi_attend_put_right(const tgi_attend_args &p, const tgi_attend_place &place,
 {
 #pragma unroll 1
     for (int i = 0; i < 8; i++) {
-        const float sum = tgi_attend_sum_wild<Type>(p, place, row, largest, e + i);
+        const float sum = tgi_attend_sum_nonfinite<Type>(p, place, row, largest, e + i);
         const uint32_t own =
             sum == 0.0f ? unit[0] & 0xffffu : tgi_encode_pair(Type, sum, 0.0f) & 0xffffu;
         TGI_FOR_UNROLLED(j, 4)

@@ -11,8 +11,8 @@
  * belong to elements 64 i + 8 c .. + 7 and 64 i + 32 + 8 c .. + 7 of D, and four lanes store whole
  * sectors of 32 bytes.
  */
-#ifndef TGI_ATTEND_LIGHT_CUH
-#define TGI_ATTEND_LIGHT_CUH
+#ifndef TGI_ATTEND_FEW_KEYS_CUH
+#define TGI_ATTEND_FEW_KEYS_CUH
 
 #include "kernels/attend/attend.cuh"
 #include "kernels/attend/attend_units.cuh"
@@ -20,7 +20,7 @@
 /* The share of a warp is 16 queries at a time, and `Width` elements of Q and K and columns of D
  * from `first_column` on. `Sharers` warps have the same queries and add their parts of the
  * scores. */
-template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tgi_attend_light {
+template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tgi_attend_few_keys {
     enum { CHUNKS = Width / 32, STRIPS = Width / 64, WARPS = Sharers * Queries / 16 };
     enum { UNITS = Keys / 8 * CHUNKS }; /* a step of K has these, and of V */
     const tgi_attend_args &p;
@@ -31,11 +31,12 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
     tgi_attend_state<Width, 1> state;
     uint32_t q[2 * CHUNKS][4]; /* units of row g, then of row g + 8 */
     uint32_t k[UNITS][4], v[UNITS][4];
-    int is_wild; /* 1: v had Inf or NaN, which zeros now replace */
+    int is_nonfinite; /* 1: v had Inf or NaN, which zeros now replace */
 
-    __device__ __forceinline__ tgi_attend_light(const tgi_attend_args &args, tgi_attend_place &at,
-                                                int column, uint32_t memory)
-        : p(args), place(at), first_column(column), shared(memory), parity(0), is_wild(0)
+    __device__ __forceinline__ tgi_attend_few_keys(const tgi_attend_args &args,
+                                                   tgi_attend_place &at, int column,
+                                                   uint32_t memory)
+        : p(args), place(at), first_column(column), shared(memory), parity(0), is_nonfinite(0)
     {
     }
 
@@ -166,19 +167,19 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
     }
 
     /* Replaces Inf and NaN in v by zeros. */
-    __device__ __forceinline__ void clear_wild(void)
+    __device__ __forceinline__ void clear_nonfinite(void)
     {
         enum { COUNT = UNITS };
         int is_any = 0;
         TGI_FOR_UNROLLED(i, COUNT)
-        is_any |= tgi_attend_is_wild<Type>(v[i]);
+        is_any |= tgi_attend_is_nonfinite<Type>(v[i]);
         if (!__any_sync(~0u, is_any))
             return;
-        is_wild = 1;
+        is_nonfinite = 1;
 #pragma unroll 1
         for (int i = 0; i < COUNT; i++) {
             uint32_t first[4] = {v[0][0], v[0][1], v[0][2], v[0][3]};
-            tgi_attend_clear_wild_unit<Type>(first);
+            tgi_attend_clear_nonfinite_unit<Type>(first);
             TGI_FOR_UNROLLED(w, 4)
             {
                 TGI_FOR_UNROLLED(j, COUNT - 1)
@@ -206,7 +207,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         tgi_attend_weigh_word<Type, Width, Keys, 1>(p.scale, at / 4, at % 4, scores, references,
                                                     state, weights);
         if (tgi_attend_hides<Keys>(place, key_0))
-            clear_wild();
+            clear_nonfinite();
         add(weights);
     }
 
@@ -223,7 +224,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
     {
         const tg_heads &heads = p.attention.d;
         const int size = static_cast<int>(p.attention.v_head_size);
-        const int is_whole = p.has_d_units && size % 8 == 0 && !is_wild;
+        const int is_whole = p.has_d_units && size % 8 == 0 && !is_nonfinite;
         uint16_t *d[2];
         TGI_FOR_UNROLLED(half, 2)
         d[half] = static_cast<uint16_t *>(heads.data) +
@@ -233,7 +234,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         for (int i = 0; !is_whole && i < 4 * STRIPS; i++) {
             const int is_upper = i >= 2 * STRIPS, e = find_column(i / 2 % STRIPS * 8) + i % 2 * 32;
             const tgi_attend_row_place own = is_upper ? row[1] : row[0];
-            if (is_wild && own.is_there)
+            if (is_nonfinite && own.is_there)
                 tgi_attend_put_right<Type>(p, place, own,
                                            is_upper ? state.largest[0][1] : state.largest[0][0], e,
                                            units[0]);
@@ -300,9 +301,9 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
      * memory, and warps with the same elements read a part each. */
     __device__ __forceinline__ void open(int is_kept)
     {
-        const int takes_turns = is_kept && p.warp_split_count == 1;
-        const int first = takes_turns ? tgi_thread() / 32 / Sharers : 0;
-        const int apart = takes_turns ? WARPS / Sharers : 1;
+        const int shares_reads = is_kept && p.warp_split_count == 1;
+        const int first = shares_reads ? tgi_thread() / 32 / Sharers : 0;
+        const int apart = shares_reads ? WARPS / Sharers : 1;
 #pragma unroll 1
         for (int i = first * Keys; i < place.end - place.begin; i += apart * Keys) {
             read_keys(place.begin + i);
@@ -312,13 +313,13 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
                 tgi_attend_keep_units(v, find_kept(i) + 512 * UNITS);
             }
         }
-        if (takes_turns)
+        if (shares_reads)
             __syncthreads();
     }
 
-    /* Computes `turns` tiles of 16 queries one after another, over all keys. The next queries are
-     * read once the scores of the last keys are complete. */
-    __device__ __forceinline__ void go_through(int turns)
+    /* Computes `subtiles` tiles of 16 queries one after another, over all keys. The next queries
+     * are read once the scores of the last keys are complete. */
+    __device__ __forceinline__ void go_through(int subtiles)
     {
         const int is_split = p.warp_split_count > 1, is_kept = p.kept_keys > Keys;
         /* Warps that add their scores must compute the same number of steps. */
@@ -326,7 +327,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         read_queries(0);
         open(is_kept);
 #pragma unroll 1
-        for (int turn = 0; turn < turns; turn++) {
+        for (int subtile = 0; subtile < subtiles; subtile++) {
             tgi_attend_clear(state);
 #pragma unroll 1
             for (int i = 0; i < keys; i += Keys) {
@@ -335,7 +336,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
                 if (is_kept && is_there)
                     tgi_attend_read_kept(k, find_kept(i));
                 score(scores);
-                if (turn + 1 < turns && i + Keys >= keys)
+                if (subtile + 1 < subtiles && i + Keys >= keys)
                     read_queries(Queries);
                 if (Sharers > 1)
                     share(scores);
@@ -348,8 +349,8 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
             if (WARPS > Sharers && is_split) {
                 const int warp_split = tgi_thread() / 32 / Sharers,
                           sharer = tgi_thread() / 32 % Sharers;
-                is_wild = tgi_attend_join_lanes(
-                    p.warp_split_count, warp_split, p.scale, state, is_wild,
+                is_nonfinite = tgi_attend_join_lanes(
+                    p.warp_split_count, warp_split, p.scale, state, is_nonfinite,
                     shared + tgi_attend_score_bytes(WARPS, Sharers, Keys) +
                         sharer * (p.warp_split_count - 1) * tgi_attend_state_bytes(Width));
                 if (warp_split > 0)
@@ -365,11 +366,12 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
  * warps with the same queries share out the elements of a head. Or all warps have the same 16
  * queries, and some share out the keys. */
 template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
-static __device__ __forceinline__ void tgi_attend_in_lights(const tgi_attend_args &p, char *shared)
+static __device__ __forceinline__ void tgi_attend_in_few_keys(const tgi_attend_args &p,
+                                                              char *shared)
 {
     enum { SHARERS = Warps * 16 / Queries, WIDTH = Head / SHARERS };
     const int warp = tgi_thread() / 32, group = warp / SHARERS, is_split = p.warp_split_count > 1;
-    const int rows = is_split ? 16 : Queries * p.turn_count;
+    const int rows = is_split ? 16 : Queries * p.subtile_count;
     const int has_lists = tgi_attend_has_lists(p);
     if (p.lets_next_start)
         tgi_start_next();
@@ -377,15 +379,15 @@ static __device__ __forceinline__ void tgi_attend_in_lights(const tgi_attend_arg
         tgi_wait_for_stream();
     tgi_attend_place place =
         tgi_attend_find_tile<Keys>(p, static_cast<int>(blockIdx.x), is_split ? group : 0, rows);
-    const int turns = (place.row_count - place.first + Queries - 1) / Queries;
+    const int subtiles = (place.row_count - place.first + Queries - 1) / Queries;
     place.filled = place.keys;
     if (!is_split)
         place.first += group * 16;
     if (!has_lists)
         tgi_wait_for_stream();
-    tgi_attend_light<Type, WIDTH, SHARERS, Queries, Keys> own(p, place, warp % SHARERS * WIDTH,
-                                                              tgi_shared_address(shared));
-    own.go_through(min(p.turn_count, turns));
+    tgi_attend_few_keys<Type, WIDTH, SHARERS, Queries, Keys> own(p, place, warp % SHARERS * WIDTH,
+                                                                 tgi_shared_address(shared));
+    own.go_through(min(p.subtile_count, subtiles));
 }
 
 #endif
