@@ -111,19 +111,23 @@ TGI_INLINE uint16_t tgi_twin_from_fp32(float value)
     tree.replace("tests/kernels/CMakeLists.txt", r" rows_fp8_e5m2\b", "\\g<0> rows_twin")
 
 
-def add_operand(tree):
-    """Adds operand residual: D = activation(alpha A B + beta C + bias + gamma residual). Its
-    operation is in the epilogue of the CPU's rows and in that of a GPU's elements, not in that of
-    fragments. The tests' oracle has it too, in a file of its own."""
+def add_operand_row(tree, name, factor, key, executors):
+    """Describes an operand: D = activation(alpha A B + beta C + bias + factor operand)."""
     tree.double("src/core/operands.def", r"^TGI_FACTOR\(beta, 0\.0\)\n",
-                lambda text: text.replace("beta", "gamma"))
+                lambda text: text.replace("beta", factor))
     tree.double("src/core/operands.def", r"^TGI_OPERAND\(c, .*?\)\n", lambda _: (
-        'TGI_OPERAND(residual, "residual", MATRIX, EPILOGUE, m, n, d_type, residual, "r",\n'
-        "            TGI_BY_ROWS | TGI_BY_ELEMENTS, p->gamma != 0.0)\n"))
+        f'TGI_OPERAND({name}, "{name}", MATRIX, EPILOGUE, m, n, d_type, {name}, "{key}",\n'
+        f"            {executors}, p->{factor} != 0.0)\n"))
     tree.replace("include/tilegemm.h", r"^    double alpha, beta;",
-                 "    tg_matrix residual;\n    double gamma;\n    double alpha, beta;")
+                 f"    tg_matrix {name};\n    double {factor};\n    double alpha, beta;")
     tree.replace("include/tilegemm.h", r"^    const void \*a, \*b, \*c;",
-                 "    const void *a, *b, *c, *residual;")
+                 f"    const void *{name};\n\\g<0>")
+
+
+def add_operand(tree):
+    """Adds operand residual with factor gamma, which all three executors of the epilogue apply. The
+    tests' oracle has it too, in a file of its own."""
+    add_operand_row(tree, "residual", "gamma", "r", "TGI_BY_ALL")
     for kind, sum_type in (("fp32", "float"), ("fp64", "double")):
         tree.replace("src/core/epilogue.h", rf"^TGI_INLINE {sum_type} tgi_add_bias_{kind}", f"""\
 TGI_INLINE {sum_type} tgi_add_residual_{kind}({sum_type} t, double gamma, {sum_type} residual)
@@ -141,43 +145,26 @@ TGI_INLINE {sum_type} tgi_add_residual_{kind}({sum_type} t, double gamma, {sum_t
             row[j] = ACC_EPILOGUE(add_residual)(row[j], e->gamma, c[j]);
     }
 \\g<0>""")
-    add_operand_on_gpu(tree, "src/kernels/epilogue/element_epilogue.cuh")
+    for kind, sum_type, read in (
+            ("fp32", "float", "tgi_read_element(args.residual, at, tgi_find_d_type(p))"),
+            ("fp64", "double", "static_cast<const double *>(args.residual)[at]")):
+        tree.replace("src/kernels/epilogue/further_operands.cuh",
+                     rf"tgi_apply_operands\([^)]*{sum_type} sum\)\n{{\n    return sum;", f"""\
+tgi_apply_operands(
+    const tgi_gemm_args &args, int64_t batch, int64_t row, int64_t col, {sum_type} sum)
+{{
+    const tgi_problem &p = args.problem;
+    const int64_t at = tgi_offset(p.residual, batch, row, col);
+    if (p.epilogue.gamma != 0.0)
+        sum = tgi_add_residual_{kind}(sum, p.epilogue.gamma,
+                                      {read});
+    return sum;""")
     add_operand_to_oracle(tree, "src/check/expected_epilogue.c")
 
 
-def add_operand_on_gpu(tree, path):
-    overloads = "".join(f"""\
-static __device__ __forceinline__ {sum_type} tgi_add_residual({sum_type} t, double gamma,
-                                                              {sum_type} residual)
-{{
-    return tgi_add_residual_{kind}(t, gamma, residual);
-}}
-
-""" for kind, sum_type in (("fp32", "float"), ("fp64", "double")))
-    tree.replace(path, r"^/\* -+ elements -- \*/\n\n", "\\g<0>" + overloads)
-    tree.replace(path, r"^    tgi_combine_elements\(args, row, col, places, c, bias, sum\);\n", """\
-\\g<0>    if (e.gamma != 0.0) {
-        T residual[Count] = {};
-        tgi_read_elements(args.residual, tgi_offset(p.residual, batch, row, col), p.residual,
-                          places, p.d_type, residual);
-        for (int i = 0; i < Count; i++)
-            sum[i] = tgi_add_residual(sum[i], e.gamma, residual[i]);
-    }
-""")
-    tree.replace(path, r"^    const elem \*c,", "    const elem *residual, *c,")
-    tree.replace(path, r"^        c = static_cast<const elem \*>\(args\.c\)[^\n]*", """\
-\\g<0>
-        residual =
-            static_cast<const elem *>(args.residual) + tgi_offset(p.residual, batch, row, col);""")
-    tree.replace(path, r"^        activate\(e\.activation, sum\);", """\
-        for (int i = 0; i < Count; i++)
-            for (int j = 0; j < Width; j++)
-                if (e.gamma != 0.0 && i * Stride >= begin && i * Stride < end)
-                    sum[i][j] = tgi_add_residual(sum[i][j], e.gamma,
-                                                 decode(residual[(row + i * Stride) *
-                                                                     p.residual.row +
-                                                                 j * p.residual.col]));
-\\g<0>""")
+def add_refused_operand(tree):
+    """Adds operand mask, which no executor on a GPU applies."""
+    add_operand_row(tree, "mask", "delta", "q", "TGI_BY_ROWS")
 
 
 def add_operand_to_oracle(tree, path):
@@ -192,4 +179,5 @@ def add_operand_to_oracle(tree, path):
 
 
 # The most files that an addition touches. An operand has five of the product and one of the oracle.
-ADDITIONS = {"family": (add_family, 9), "type": (add_type, 15), "operand": (add_operand, 6)}
+ADDITIONS = {"family": (add_family, 9), "type": (add_type, 15), "operand": (add_operand, 6),
+             "refused operand": (add_refused_operand, 2)}

@@ -95,15 +95,15 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
     return tgi_attend_find_tile<Keys>(p, at, warp_split, Rows);
 }
 
-/* Finds the place of the block's tile `index`. Every other set of tiles is dealt out from the last
+/* Finds the place of the block's tile `number`. Every other set of tiles is dealt out from the last
  * block to the first, so that all blocks have about as many keys. A place without rows has nothing
  * to do. */
 template <int Keys>
 static __device__ __forceinline__ tgi_attend_place
-tgi_attend_find_own_tile(const tgi_attend_args &p, unsigned index)
+tgi_attend_find_own_tile(const tgi_attend_args &p, unsigned number)
 {
-    const unsigned block = index % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-    const unsigned at = index * gridDim.x + block;
+    const unsigned block = number % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+    const unsigned at = number * gridDim.x + block;
     tgi_attend_place place =
         tgi_attend_find_tile<Keys>(p, min(at, p.block_count - 1), 0, p.tile_rows);
     if (at >= p.block_count)

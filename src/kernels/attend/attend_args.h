@@ -32,7 +32,7 @@ typedef struct tgi_attend_args {
     int32_t split_count;              /* blocks, or clusters, that share the keys of a tile */
     int32_t cluster_count;            /* blocks of a cluster; 1: no clusters */
     int32_t warp_split_count; /* warps of a block that share its keys; 1: all read all of them */
-    int32_t subtile_count;    /* tiles of a block, one after another, in rows of few keys */
+    int32_t subtile_count;    /* subtiles of a block, computed one after another */
     int32_t split_keys;       /* keys of a block, or of each warp that shares them */
     int32_t kept_keys;        /* few keys: those of split_keys that shared memory has room for */
     int32_t lets_next_start;  /* 1: the stream's next kernel may start while this one runs */

@@ -88,7 +88,7 @@ template <class Sizes> struct tgi_attend_group {
     uint32_t (&weights)[1][KEYS / 16][4];
     float (&factors)[1][2];
 
-    /* Waits until it is this warpgroup's index to issue products. */
+    /* Waits until it is this warpgroup's turn to issue products. */
     __device__ __forceinline__ void wait_for_tensor_cores(void)
     {
         tgi_named_barrier_sync(1 + index, 256);
@@ -209,9 +209,9 @@ static __device__ __forceinline__ void tgi_attend_compute(const tgi_attend_args 
     uint32_t parity = 0;
     if (index == Sizes::groups - 1)
         tgi_named_barrier_arrive(1, 256);
-    for (unsigned index = 0; index * gridDim.x < p.block_count; index++) {
-        const tgi_attend_place place = tgi_attend_find_own_tile<KEYS>(p, index);
-        if (index == 0)
+    for (unsigned number = 0; number * gridDim.x < p.block_count; number++) {
+        const tgi_attend_place place = tgi_attend_find_own_tile<KEYS>(p, number);
+        if (number == 0)
             tgi_wait_for_stream();
         if (place.first >= place.row_count)
             continue;

@@ -250,9 +250,9 @@ template <class Sizes> struct tgi_attend_filler {
      * for a tile of V that not all rows see whole. */
     template <typename Visit> __device__ __forceinline__ void walk(Visit visit)
     {
-        for (unsigned index = 0; index * gridDim.x < p.block_count; index++) {
-            const tgi_attend_place place = tgi_attend_find_own_tile<KEYS>(p, index);
-            if (index == 0)
+        for (unsigned number = 0; number * gridDim.x < p.block_count; number++) {
+            const tgi_attend_place place = tgi_attend_find_own_tile<KEYS>(p, number);
+            if (number == 0)
                 tgi_wait_for_stream();
             if (place.first >= place.row_count || place.begin >= place.end)
                 continue;
