@@ -66,7 +66,7 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
     SIMULATED_##products(type, queries, head, products, __VA_ARGS__)
 #define SIMULATED_groups(...)
 #define SIMULATED_clusters(...)
-#define SIMULATED_shorts(...)
+#define SIMULATED_short_sequences(...)
 #define SIMULATED_few_keys SIMULATED_ATTEND_sm80
 #define SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles)                   \
     extern "C" void simulated_##products##_##type##_##queries##x##head(                            \

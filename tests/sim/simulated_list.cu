@@ -7,7 +7,7 @@ __shared__ char shared[227 << 10];
 
 /* Units of the second problem follow those of the first. */
 template <int Rows, int Cols> struct list_schedule {
-    const tgi_grid_schedule<Rows, Cols, TGI_TURN_TILES> first, second;
+    const tgi_grid_schedule<Rows, Cols, TGI_UNITS_TILES> first, second;
 
     explicit __device__ list_schedule(const problem_list &given)
         : first(given.problems[0]), second(given.problems[1])
@@ -36,7 +36,7 @@ template <int Rows, int Cols> struct list_schedule {
 
     static __device__ const tgi_gemm_args &problem(const problem_list &given, unsigned unit)
     {
-        const tgi_grid_schedule<Rows, Cols, TGI_TURN_TILES> ahead(given.problems[0]);
+        const tgi_grid_schedule<Rows, Cols, TGI_UNITS_TILES> ahead(given.problems[0]);
         return given.problems[unit >= ahead.end()];
     }
 };

@@ -33,7 +33,7 @@
                    TGI_QUOTE_VALUE(TGI_ATTENTION_NAME(family, isa, type, queries, head)))
 #define ROW_groups(...)
 #define ROW_clusters(...)
-#define ROW_shorts(...)
+#define ROW_short_sequences(...)
 #define ROW_warps DECLARE
 #define ROW_splits DECLARE
 #define ROW_few_keys DECLARE

@@ -2,9 +2,12 @@
  * The planner for fit_model, which compiles this file with the planner's sources into a shared
  * object, and the figures without `const`, so that it can change them.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/problem.h"
+#include "cuda/families/attend.h"
 #include "model/chips.h"
 #include "model/figures.h"
 #include "plan/candidates.h"
@@ -20,11 +23,29 @@ typedef struct fit_record {
 static fit_record *records;
 static int record_count;
 
-/* Returns the figures of a compute capability, or those of the CPU for 0, one value behind the
- * other. */
+/* A choice of attention on a machine. */
+typedef struct fit_choice {
+    tgi_machine machine;
+    tg_attention attention;
+    tgi_attention_choice choice;
+} fit_choice;
+static fit_choice *choices;
+static int choice_count;
+
+/* Return figures, one value behind the other. */
 double *fit_find_figures(int capability)
 {
-    return capability ? (double *)tgi_figures_find(capability) : (double *)tgi_figures_find_cpu();
+    return (double *)tgi_figures_find(capability);
+}
+
+double *fit_find_cpu_figures(void)
+{
+    return (double *)tgi_figures_find_cpu();
+}
+
+double *fit_find_attention_figures(void)
+{
+    return (double *)tgi_figures_find_attention();
 }
 
 static double predict(const fit_record *record)
@@ -91,4 +112,55 @@ void fit_predict(double *seconds)
 {
     for (int i = 0; i < record_count; i++)
         seconds[i] = predict(&records[i]);
+}
+
+/* A choice that is looked for among those of the planner. */
+typedef struct fit_wanted {
+    const char *key;
+    tgi_attention_choice *found; /* has no row until it is found */
+} fit_wanted;
+
+/* Keeps the choice if it has the key, as measure_attention writes it. */
+static void keep_wanted(const tgi_attention_choice *choice, void *state)
+{
+    const fit_wanted *wanted = state;
+    char key[256];
+    snprintf(key, sizeof key, "%s,%lld,%lld,%lld,%lld,%lld,%lld,%lld", choice->row->name,
+             (long long)choice->query_tile, (long long)choice->subtile_count,
+             (long long)choice->shared_heads, (long long)choice->cluster_count,
+             (long long)choice->warp_split_count, (long long)choice->split_count,
+             (long long)choice->step_keys);
+    if (strcmp(key, wanted->key) == 0)
+        *wanted->found = *choice;
+}
+
+/* Keeps a choice of attention for fit_predict_attention. Returns 0 if the planner has no such
+ * choice. */
+int fit_add_attention(const char *chip_name, const char *text, const char *key)
+{
+    tg_chip chip;
+    fit_choice *grown = realloc(choices, (size_t)(choice_count + 1) * sizeof *choices);
+    if (!grown)
+        return 0;
+    choices = grown;
+    fit_choice *added = &choices[choice_count];
+    memset(added, 0, sizeof *added);
+    fit_wanted wanted = {key, &added->choice};
+    if (tg_find_chip(chip_name, &chip) ||
+        tg_parse_attention(text, &added->attention, sizeof added->attention))
+        return 0;
+    added->machine = tgi_chips_make_machine(&chip);
+    tgi_cuda_visit_choices(&added->machine, &added->attention, keep_wanted, &wanted);
+    if (!added->choice.row)
+        return 0;
+    choice_count++;
+    return 1;
+}
+
+/* Fills in the predicted seconds of all choices that were added. */
+void fit_predict_attention(double *seconds)
+{
+    for (int i = 0; i < choice_count; i++)
+        seconds[i] = 1e-9 * tgi_cuda_predict_attention(&choices[i].machine, &choices[i].attention,
+                                                       &choices[i].choice);
 }

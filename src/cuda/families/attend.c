@@ -138,23 +138,13 @@ static int64_t count_cluster_room(const tgi_machine *machine, int64_t cluster)
     return cluster == 2 ? sm_count : sm_count * 5 / 6;
 }
 
-/* The search keeps the best choice so far and its predicted time. */
+/* The search shows each choice to a visitor. */
 typedef struct attention_search {
     const tgi_machine *machine;
     const tg_attention *attention;
-    tgi_attention_choice *best;
-    double least;
+    tgi_attention_visit *visit;
+    void *state;
 } attention_search;
-
-/* Keeps a choice if it is the best so far. */
-static void consider(attention_search *search, const tgi_attention_choice *tried)
-{
-    const double time = tgi_cuda_predict_attention(search->machine, search->attention, tried);
-    if (time < search->least) {
-        search->least = time;
-        *search->best = *tried;
-    }
-}
 
 /* Tries numbers of splits of the keys for the choice's clusters and warps: 1, the most splits whose
  * blocks have room at once, and a half, a third and a quarter of those. */
@@ -173,7 +163,7 @@ static void try_splits(attention_search *search, tgi_attention_choice *tried, in
         divide_keys(search->machine, search->attention, blocks, tried);
         if (tried->shared_bytes > search->machine->gpu.shared_bytes_per_block)
             continue;
-        consider(search, tried);
+        search->visit(tried, search->state);
     }
 }
 
@@ -261,7 +251,7 @@ static void try_short(attention_search *search, const tgi_attention_row *row)
         for (int64_t subtiles = 1; subtiles <= least_of(tiles, SHORT_SUBTILES); subtiles++) {
             tgi_attention_choice tried;
             if (tgi_cuda_make_short(search->machine, a, row, lengths[i], subtiles, &tried))
-                consider(search, &tried);
+                search->visit(&tried, search->state);
         }
 }
 
@@ -322,25 +312,19 @@ void tgi_cuda_choose_unaligned(const tgi_machine *machine, const tg_attention *a
     choice->section_groups = tgi_cuda_count_section_groups(machine, a, choice);
 }
 
-tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *a,
-                                    tgi_attention_choice *choice)
+void tgi_cuda_visit_choices(const tgi_machine *machine, const tg_attention *a,
+                            tgi_attention_visit *visit, void *state)
 {
     static const tgi_attention_kind kinds[] = {TGI_ATTENTION_FEW_KEYS, TGI_ATTENTION_THIN,
                                                TGI_ATTENTION_WIDE};
-    attention_search search = {machine, a, choice, INFINITY};
+    attention_search search = {machine, a, visit, state};
     const int64_t group = a->head_count / a->kv_head_count;
-    const tg_status status = check(machine, a);
-    if (status)
-        return status;
-    const tgi_attention_row *wide = find_row(machine, a, TGI_ATTENTION_WIDE);
     const tgi_attention_row *brief = find_row(machine, a, TGI_ATTENTION_SHORT);
-    const int is_predicted = wide && wide->has_boxes;
-    if (!is_predicted)
-        fill_machine(machine, a, choice);
-    if (is_predicted && brief && fits_few_keys(a) && !a->has_query_offsets && !a->has_key_offsets &&
+    const int has_few_keys = fits_few_keys(a);
+    if (brief && has_few_keys && !a->has_query_offsets && !a->has_key_offsets &&
         !a->has_key_lengths)
         try_short(&search, brief);
-    for (int i = fits_few_keys(a) ? 0 : 1; is_predicted && i < 3; i++) {
+    for (int i = has_few_keys ? 0 : 1; i < 3; i++) {
         const tgi_attention_row *row = find_row(machine, a, kinds[i]);
         if (!row)
             continue;
@@ -349,14 +333,52 @@ tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attenti
             group * a->m <= LENGTH_MAX)
             try_row(&search, row, group);
     }
+}
+
+void tgi_cuda_complete_choice(const tgi_machine *machine, const tg_attention *a,
+                              tgi_attention_choice *choice)
+{
+    choice->isa = choice->row->isa;
+    choice->thread_count = 1;
+    snprintf(choice->kernel, sizeof choice->kernel, "%s", choice->row->name);
+    choice->section_groups = tgi_cuda_count_section_groups(machine, a, choice);
+}
+
+/* The choice with the least predicted time so far. */
+typedef struct fastest_choice {
+    const tgi_machine *machine;
+    const tg_attention *attention;
+    tgi_attention_choice *choice;
+    double least_ns;
+} fastest_choice;
+
+static void keep_fastest(const tgi_attention_choice *tried, void *state)
+{
+    fastest_choice *fastest = state;
+    const double time = tgi_cuda_predict_attention(fastest->machine, fastest->attention, tried);
+    if (time < fastest->least_ns) {
+        fastest->least_ns = time;
+        *fastest->choice = *tried;
+    }
+}
+
+tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *a,
+                                    tgi_attention_choice *choice)
+{
+    fastest_choice fastest = {machine, a, choice, INFINITY};
+    const tg_status status = check(machine, a);
+    if (status)
+        return status;
+    const tgi_attention_row *wide = find_row(machine, a, TGI_ATTENTION_WIDE);
+    if (wide && wide->has_boxes)
+        tgi_cuda_visit_choices(machine, a, keep_fastest, &fastest);
+    else
+        fill_machine(machine, a, choice);
     if (!choice->row)
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                                "batch_count = %lld, head_count = %lld, m = %lld: more than 2^31 - "
                                "1 tiles of queries; pass fewer in a call",
                                (ll)a->batch_count, (ll)a->head_count, (ll)a->m);
-    choice->isa = choice->row->isa;
-    choice->thread_count = 1;
-    snprintf(choice->kernel, sizeof choice->kernel, "%s", choice->row->name);
-    choice->section_groups = tgi_cuda_count_section_groups(machine, a, choice);
+    tgi_cuda_complete_choice(machine, a, choice);
     return TG_STATUS_OK;
 }

@@ -12,6 +12,17 @@
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *attention,
                                     tgi_attention_choice *choice);
 
+/* A visitor of choices, with the state that it was given. */
+typedef void tgi_attention_visit(const tgi_attention_choice *choice, void *state);
+
+/* Shows all choices that a chip with predicted times has for the attention, incomplete. */
+void tgi_cuda_visit_choices(const tgi_machine *machine, const tg_attention *attention,
+                            tgi_attention_visit *visit, void *state);
+
+/* Adds the kernel's name and the order of tiles to a choice. */
+void tgi_cuda_complete_choice(const tgi_machine *machine, const tg_attention *attention,
+                              tgi_attention_choice *choice);
+
 /* Makes the choice of a row of short sequences with steps of `step_keys` keys, whose blocks compute
  * `subtiles` tiles in turn. Returns 0 if it cannot serve the attention. */
 int tgi_cuda_make_short(const tgi_machine *machine, const tg_attention *attention,

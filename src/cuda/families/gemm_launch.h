@@ -46,7 +46,7 @@ int64_t tgi_tile_count_prepared_bytes(const tgi_problem *problem, const tgi_prop
 void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
                       tgi_tile_prepared *prepared);
 
-/* Sets the grid of a kernel whose blocks take batch entries in turn (TGI_TURN_ENTRIES). */
+/* Sets the grid of a kernel whose blocks take batch entries in turn (TGI_UNITS_ENTRIES). */
 void tgi_tile_set_entry_grid(const tgi_kernel *kernel, tgi_tile_prepared *prepared);
 
 /* Launches the row's kernel and, if k is split, the kernel that adds splits. */
