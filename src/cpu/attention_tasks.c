@@ -13,17 +13,22 @@
 #define TASKS_PER_THREAD 4    /* with fewer tiles than this, splits of the keys are tasks */
 #define STATES_BYTES_MAX ((int64_t)256 << 20)
 
-static const tgi_attention_isa *select_isa(tgi_isa isa, tg_type type)
-{
-    const int is_fp64 = type == TG_TYPE_FP64;
+/* The instruction sets that have code for attention, for sums of FP32 and of FP64. Those for
+ * products of 16 bits have none, because weights stay FP32. */
+static const tgi_attention_isa *const isas[TGI_ISA_COUNT] = {
+    [TGI_ISA_generic] = tgi_attention_generic,
 #if defined(__x86_64__)
-    if (isa == TGI_ISA_avx2)
-        return &tgi_attention_avx2[is_fp64];
-    if (isa == TGI_ISA_avx512)
-        return &tgi_attention_avx512[is_fp64];
+    [TGI_ISA_avx2] = tgi_attention_avx2,
+    [TGI_ISA_avx512] = tgi_attention_avx512,
 #endif
-    (void)isa;
-    return &tgi_attention_generic[is_fp64];
+};
+
+/* Returns the last of these sets that the given one includes. */
+static tgi_isa find_isa(tgi_isa isa)
+{
+    while (!isas[isa])
+        isa--;
+    return isa;
 }
 
 /* Fills the members that follow from the problem and the choice; addresses stay NULL. */
@@ -34,7 +39,7 @@ static tgi_attention_run open_run(const tg_attention *a, const tgi_attention_cho
                              .choice = choice,
                              .kernels = tgi_cpu_select_type(choice->isa, a->type),
                              .sum_kernels = tgi_cpu_select_type(choice->isa, sum_type),
-                             .isa = select_isa(choice->isa, a->type),
+                             .isa = &isas[choice->isa][a->type == TG_TYPE_FP64],
                              .group = a->head_count / a->kv_head_count};
     run.tiles = run.sum_kernels->tiles;
     const int64_t cols = run.tiles->cols, bytes = run.tiles->accum_bytes;
@@ -112,11 +117,7 @@ static tgi_attention_run choose_tile(const tgi_machine *machine, const tg_attent
 static tg_status choose(const tgi_machine *machine, const tg_attention *a,
                         tgi_attention_choice *choice)
 {
-    choice->isa = machine->isa;
-#if defined(__x86_64__)
-    if (choice->isa == TGI_ISA_avx512_bf16 || choice->isa == TGI_ISA_amx)
-        choice->isa = TGI_ISA_avx512; /* weights stay FP32 */
-#endif
+    choice->isa = find_isa(machine->isa);
     snprintf(choice->kernel, sizeof choice->kernel, "cpu_attention_%s_%s",
              tgi_kernels_isa_name(choice->isa), tg_get_type_name(a->type));
     tgi_attention_run run = choose_tile(machine, a, choice);
