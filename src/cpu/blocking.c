@@ -13,7 +13,7 @@
 /* An A along m is read in place up to so many values of k, whose pages the TLB holds. */
 #define STRIDED_K_MAX 16
 
-/* L2 has room for so many strips of B: A or the next strip fits beside one. */
+/* A strip of B takes one part of L2 in so many, which leaves room for A or for the next strip. */
 #define STRIPS_OF_L2 4
 
 static int64_t smaller(int64_t x, int64_t y)

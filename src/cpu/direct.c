@@ -143,7 +143,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         .macs = (double)p->m * cols * (double)p->k * batch_count,
         .macs_per_cycle = tgi_cpu_macs_per_cycle(kernel),
         .memory_bytes = tgi_model_operand_bytes(p) + count_activated_bytes(machine, p),
-        /* D is written and B read down narrow columns; of a batch the next entry is prefetched. */
+        /* Accesses of B and D go down narrow columns. In a batch the next entry is prefetched. */
         .memory_share = p->batch_count > 1 ? f->direct_batch_share : f->direct_memory_share,
         .fixed_cycles =
             (f->direct_tile_cycles * row_tiles * col_tiles +

@@ -71,8 +71,8 @@ int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows);
 /* Splits rows into tiles that differ by one row at most. */
 tgi_row_tiling tgi_cpu_tile_rows(int64_t rows, int tile_rows);
 
-/* Splits the rows of a block: in the same way, or into whole tiles and a rest where a tile of fewer
- * rows takes as long as a whole one. */
+/* Splits the rows of a block in the same way or, if a tile of fewer rows takes as long as a whole
+ * one, into whole tiles and one of the remaining rows. */
 tgi_row_tiling tgi_cpu_tile_block(int64_t rows, const tgi_tile_set *tiles);
 
 /* Returns the columns of a micropanel for n columns in all: as many whole vectors as possible,

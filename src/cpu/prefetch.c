@@ -6,7 +6,8 @@
 
 #define LINE_BYTES 64
 
-/* The least stride. A line is then touched eight times, and more often gains nothing. */
+/* The least stride of prefetches. A line is then requested eight times; more requests gain
+ * nothing. */
 #define STRIDE_MIN (LINE_BYTES / 8)
 
 void tgi_cpu_start_prefetch(tgi_prefetch *prefetch, const void *start, int64_t row_bytes,

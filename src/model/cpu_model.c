@@ -14,7 +14,7 @@ double tgi_model_operand_bytes(const tgi_problem *problem)
            (in_bytes * (m * k + k * n) + c_share * out_bytes * m * n);
 }
 
-/* Returns the seconds until the threads of a job have begun and have been awaited. */
+/* Returns the seconds that a job takes to start its threads and to wait for them. */
 static double find_wake_s(const tgi_cpu_figures *f, double threads)
 {
     return threads > 1.0 ? f->threads_wake_s + threads * f->thread_wake_s : 0.0;

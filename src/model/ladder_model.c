@@ -11,7 +11,7 @@
 /* L1 keeps SET_LINES of the lines that lie a multiple of SET_PERIOD_BYTES apart. */
 #define SET_PERIOD_BYTES 32768
 #define SET_LINES 64
-/* The part of a warp in rung 12 (kernels/ladder/l12_warp_mma.cu). */
+/* The part of a tile that a warp of rung 12 computes (kernels/ladder/l12_warp_mma.cu). */
 enum { WARP_ROWS = 32, WARP_COLS = 64 };
 #define VECTOR_RUNG 9 /* the first rung whose threads move 16 bytes at once */
 #define LINE_BYTES 128

@@ -51,8 +51,8 @@ static int64_t count_d(const tgi_panel_cut *cut, int64_t held, int64_t streamed)
     return is_whole && cut->entry_count == 1 ? 1 : cut->d_count;
 }
 
-/* Returns the bytes of `held_count` panels of `held` rows or columns, plus the slots for streamed
- * panels of `streamed`, for D and for C. */
+/* Returns the bytes that the panels take on the GPU: `held_count` panels of `held` rows or columns,
+ * and the slots for streamed panels of `streamed` rows or columns, for D and for C. */
 static double get_need(const tgi_panel_cut *cut, int64_t held_count, int64_t held, int64_t streamed)
 {
     return (double)held_count * (double)held * cut->held_bytes +

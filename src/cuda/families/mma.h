@@ -10,7 +10,7 @@
 
 typedef struct tgi_mma_access {
     int is_along_k;     /* 1: its lines in shared memory run along k, 0: across */
-    int copy_bytes;     /* bytes of an access to the operand itself: 16, 8, 4, or an element's */
+    int copy_bytes;     /* bytes of one access to the operand: 16, 8, 4, or those of an element */
     int can_repack;     /* 1: `packed` describes its copy in the workspace */
     tgi_operand packed; /* its copy, in lines that run as is_along_k says */
 } tgi_mma_access;

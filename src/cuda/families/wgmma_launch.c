@@ -173,8 +173,8 @@ static tgi_tensor describe_lines(const tgi_problem *p, const tgi_layout *layout,
                         .is_swizzled = 1};
 }
 
-/* Prepares C, if it comes through stages. The lines of its boxes are no more than exist, in groups
- * of eight, nor more columns than a tile has. */
+/* Prepares the tensor map of C, if C comes through stages. A box has at most as many lines as C,
+ * rounded up to a multiple of eight, and at most as many columns as a tile. */
 static void prepare_c(const tgi_kernel *kernel, wgmma_panel *panel)
 {
     tgi_wgmma_args *args = &panel->args.wgmma;
