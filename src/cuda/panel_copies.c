@@ -72,8 +72,8 @@ static int is_direct(const tgi_cuda_panel_copies *copies, const tgi_operand_line
            tgi_cuda_find_memory(copies->machine, last) == TGI_MEMORY_PINNED;
 }
 
-/* Returns the bytes of a piece of an operand. A piece fills a pinned block, or has whole lines if it
- * is copied directly. The last piece may be smaller. */
+/* Returns the bytes of a piece of an operand. A piece fills a pinned block, or has whole lines if
+ * it is copied directly. The last piece may be smaller. */
 static int64_t get_piece_bytes(const tgi_operand_lines *lines, int is_direct)
 {
     const int64_t line_bytes = get_line_bytes(lines);

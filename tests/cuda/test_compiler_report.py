@@ -21,7 +21,7 @@ HOPPER = ("sm_90a", "sm_90")  # an image has machine code for one of them, if fo
 # Rows with few registers to spare have these (stack, spill store, spill load bytes), the most of
 # their kernels and chips. They grow only where bench/notes measures it. Family mma spills ahead
 # of its products, around the call of code for edges. Of attention's rows for Hopper the warpgroup
-# that copies spills, and the others in steps at an edge; those of few keys from turn to turn. Of
+# that copies spills, and the others in steps at an edge, those of few keys between subtiles. Of
 # the rows of src/kernels/wgmma the largest of family loose has some, whose warpgroups have fewer
 # registers, in activations for a D of FP32; a row on slices saves a register around a call. Rows
 # of family dot spill around the epilogue, the wide tile of FP64 two registers.

@@ -75,10 +75,10 @@ class Figures(unittest.TestCase):
         path = ROOT / "src/model/figures/zen5.def"
         figures = tool.read_figures(path.read_text(encoding="utf-8"))
         with contextlib.redirect_stdout(io.StringIO()) as output:
-            self.assertEqual(tool.verify(path, figures, 1.0), 0)
-            self.assertEqual(tool.verify(path, figures, 0.5), 1)
+            self.assertEqual(tool.verify("zen5", path, figures, 1.0), 0)
+            self.assertEqual(tool.verify("zen5", path, figures, 0.5), 1)
             figures[-1].values[0] = str(1.1 * float(figures[-1].values[0]))
-            self.assertEqual(tool.verify(path, figures, 1.0), 1)
+            self.assertEqual(tool.verify("zen5", path, figures, 1.0), 1)
         self.assertIn("only 50.0 %", output.getvalue())
         self.assertIn(f"{figures[-1].name} is", output.getvalue())
 

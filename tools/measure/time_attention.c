@@ -13,7 +13,7 @@
 #include "plan/context.h"
 #include "tilegemm_lab.h"
 
-enum { CHOICES_MAX = 4096, TAKEN_MAX = 24, ROUNDS = 5, LINE_BYTES = 1024 };
+enum { CHOICES_MAX = 4096, TAKEN_MAX = 24, ROUNDS = 5, LINE_BYTES = 1024, PERIOD = 65536 };
 #define MOST_RATIO 2.5
 #define GRAPH_S 3e-4 /* least time of a graph */
 
@@ -141,13 +141,13 @@ static void time_choice(const tg_context *context, const char *text, const tg_at
     free(prepared);
 }
 
-/* Gives a tensor memory with numbers in [1, 2). */
+/* Gives a tensor memory with numbers in [1, 2), which repeat after PERIOD elements. */
 static void *make_tensor(const tg_context *context, tg_heads *heads, int64_t elem_count)
 {
     void *memory = NULL;
     uint16_t *host = malloc((size_t)elem_count * sizeof *host);
     for (int64_t i = 0; host && i < elem_count; i++)
-        host[i] = (uint16_t)(0x3f80 + rand() % 128);
+        host[i] = i < PERIOD ? (uint16_t)(0x3f80 + rand() % 128) : host[i - PERIOD];
     if (host && !tg_allocate_memory(context, elem_count * 2, &memory))
         tg_copy_to_device(context, memory, host, elem_count * 2);
     free(host);
