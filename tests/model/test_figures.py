@@ -64,6 +64,32 @@ class Figures(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_choices(self):
+        """The figures of h200.def choose well among the committed calls, others do not."""
+        results = ROOT / "bench/results/h200"
+        tool = ROOT / "tools/measure/fit_model"
+        python = tool.read_text(encoding="utf-8").split("\n", 1)[0][2:]
+        if subprocess.run([python, "-c", "import numpy"], check=False).returncode:
+            self.skipTest("no numpy")
+        words = [python, str(tool), "--judge", *(str(results / f"plans_{name}.csv")
+                                                for name in ("drawn", "fp32", "wgmma"))]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            first = pathlib.Path(folder) / "first.csv"
+            text = (ROOT / "src/model/figures/h200.def").read_text(encoding="utf-8")
+            values = re.findall(r'^TGI_FIGURE\((\w+), ([^,]+), "(\w*)', text, re.M)
+            lists = re.findall(r'^TGI_FIGURE_LIST\((\w+), [^"]*"[^"]*", "[^"]*",\s*([^)]*)\)', text,
+                               re.M)
+            first.write_text("name,value\n" + "".join(
+                f"{name},{float(value) * (4 if name.startswith('wgmma') and unit == 's' else 1)}\n"
+                for name, value, unit in values) + "".join(
+                    f"{name},{' '.join(value.replace(',', ' ').split())}\n"
+                    for name, value in lists), encoding="utf-8")
+            done = subprocess.run([*words, "--from", str(first)], capture_output=True, text=True,
+                                  check=False)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+
     def test_other_fit(self):
         """A fit that gives another figure, or bad choices, is refused."""
         loader = importlib.machinery.SourceFileLoader("fit_model",
