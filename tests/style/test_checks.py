@@ -240,7 +240,8 @@ class LanguageTest(unittest.TestCase):
                             ("movers", "relayout warp"), ("mended", "repair"),
                             ("loose", "unaligned"), ("16 steps of k", "values of k"),
                             ("keep step", "keep pace"), ("pass over k", "walk over k"),
-                            ("compiler pass", "compilation")):
+                            ("compiler pass", "compilation"),
+                            ("wild elements", "non-finite elements")):
             self.assertIn(f"write '{field}'", self.find_faults(
                 "src/core/a.c", f"/* The {word} is used. */\nint b;\n"))
             self.assertIn(f"docs/a.md:2: '{word}'",
@@ -250,10 +251,10 @@ class LanguageTest(unittest.TestCase):
 
     def test_private_names(self):
         style, faults = load_tool("style"), []
-        text = "int mend_tile, is_a_turned, is_d_boxed, a_is_loose;\nint recommend, returned;\n" \
+        text = "int mend_tile, is_a_turned, is_d_boxed, a_is_loose, has_wild;\nint recommend, returned;\n" \
             "TGI_CUDA_ROW(loose, TGI_FAMILY_cuda_loose, TGI_IMAGE_loose)\n"
         style.check_names("src/core/a.c", text, faults)
-        self.assertEqual([fault[1] for fault in faults], [1, 1, 1, 1])
+        self.assertEqual([fault[1] for fault in faults], [1, 1, 1, 1, 1])
 
     def test_names_of_distances(self):
         style, faults = load_tool("style"), []

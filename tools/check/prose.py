@@ -61,12 +61,14 @@ PRIVATE_WORDS = {
     r"pass(es)? over k": "walk over k",
     r"steps of (the|an|its) epilogue": "operations of the epilogue",
     r"compiler pass(es)?": "compilation",
+    r"wild (elements?|ones)": "non-finite elements",
 }
 # Words of MPI and of CUDA, which each has for a thing of its own.
 FIELD_WORDS = {"rank (MPI)", "rank (CUDA)"}
 PRIVATE = re.compile(r"\b(" + "|".join(PRIVATE_WORDS) + r")\b", re.I)
 PRIVATE_NAMES = {"mend": "repair", "mends": "repair", "mended": "repair", "mover": "relayout",
-                 "movers": "relayout", "turned": "transposed", "boxed": "TMA", "loose": "unaligned"}
+                 "movers": "relayout", "turned": "transposed", "boxed": "TMA", "loose": "unaligned",
+                 "wild": "nonfinite", "lights": "few_keys", "shorts": "short_sequences"}
 # A name that says `step` for the distance between two things: to neighbouring lines, rows or words.
 # A step is the depth of k that one stage covers.
 STEP_NAME = re.compile(
