@@ -251,7 +251,8 @@ class LanguageTest(unittest.TestCase):
 
     def test_private_names(self):
         style, faults = load_tool("style"), []
-        text = "int mend_tile, is_a_turned, is_d_boxed, a_is_loose, has_wild;\nint recommend, returned;\n" \
+        text = "int mend_tile, is_a_turned, is_d_boxed, a_is_loose, has_wild;\n" \
+            "int recommend, returned;\n" \
             "TGI_CUDA_ROW(loose, TGI_FAMILY_cuda_loose, TGI_IMAGE_loose)\n"
         style.check_names("src/core/a.c", text, faults)
         self.assertEqual([fault[1] for fault in faults], [1, 1, 1, 1, 1])
