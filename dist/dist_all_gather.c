@@ -115,15 +115,15 @@ static tg_status run_gather(tgi_tensor_work *work)
     const int64_t line_bytes = (is_along ? a->col_count : all) * bytes;
     const int64_t pitch = tgi_dist_round_up(line_bytes);
     const int64_t gathered_bytes = pitch * (is_along ? all : a->col_count);
-    const tgi_dist_turn turn = {work->start, work->start + gathered_bytes,
-                                work->start + 2 * gathered_bytes};
+    const tgi_dist_halves halves = {work->start, work->start + gathered_bytes,
+                                    work->start + 2 * gathered_bytes};
     int is_whole = 0;
     tg_status status = choose_gather(work, &is_whole);
     const tg_status entered =
-        tgi_dist_enter_wire(work->grid, &work->device, turn.end, &turn, work->stream);
+        tgi_dist_enter_wire(work->grid, &work->device, halves.end, &halves, work->stream);
     if (entered)
         return entered;
-    work->start = tgi_dist_find_turn(work->grid->wire, work->start);
+    work->start = tgi_dist_find_half(work->grid->wire, work->start);
     tg_matrix gathered = *a;
     gathered.data = tgi_tensor_find_buffer(work, work->start);
     gathered.row_count = all;

@@ -260,16 +260,16 @@ static tg_status run_scatter(tgi_tensor_work *work)
     /* Ranks of one host read the whole product where it is. Consecutive calls form it in turn in
      * two places, so that none waits until the last one has been read. */
     const int64_t formed_bytes = tgi_dist_round_up(places.end - places.leaving);
-    const tgi_dist_turn turn = {places.leaving, places.leaving + formed_bytes,
-                                places.end + formed_bytes};
+    const tgi_dist_halves halves = {places.leaving, places.leaving + formed_bytes,
+                                    places.end + formed_bytes};
     const tg_status entered =
-        tgi_dist_enter_wire(work->grid, &work->device, is_whole ? turn.end : places.end,
-                            is_whole ? &turn : NULL, work->stream);
+        tgi_dist_enter_wire(work->grid, &work->device, is_whole ? halves.end : places.end,
+                            is_whole ? &halves : NULL, work->stream);
     if (entered)
         return entered;
     const int is_reached = !work->grid->wire->links;
     if (is_whole)
-        places.leaving = tgi_dist_find_turn(work->grid->wire, places.leaving);
+        places.leaving = tgi_dist_find_half(work->grid->wire, places.leaving);
     if (!status && is_whole)
         status = form_whole(work, &places, is_reached);
     if (!status && is_whole)

@@ -10,10 +10,11 @@
 
 typedef struct tgi_dist_links tgi_dist_links;
 
-/* Two places, which consecutive calls of one shape use in turn for what ranks exchange. */
-typedef struct tgi_dist_turn {
+/* Two halves of a buffer, which consecutive calls of one shape use alternately for what ranks
+ * exchange. */
+typedef struct tgi_dist_halves {
     int64_t first, second, end; /* bytes from the beginning of a buffer */
-} tgi_dist_turn;
+} tgi_dist_halves;
 
 struct tgi_dist_wire {
     const tgi_driver *driver; /* NULL: the wire is not open */
@@ -30,19 +31,19 @@ struct tgi_dist_wire {
     volatile int *faults; /* of each rank: 1 if it cannot go on; the ranks of `host` see them */
     int *hosts;           /* of each rank: the first rank of its `host` */
     int rank, rank_count;
-    tgi_dist_links *links; /* to the other ranks; NULL if there are none */
-    int64_t bytes;         /* of the buffer of each rank */
-    uint64_t *buffers;     /* of the ranks of `host`, as this process sees them; else 0 */
-    uint32_t *sent;        /* pieces that I have sent to each rank */
-    uint32_t *awaited;     /* pieces of each rank that my streams have waited for */
-    uint32_t call_count;   /* calls that have used the buffers */
-    uint32_t told_count;   /* calls whose end the ranks of `host` know */
-    tgi_dist_turn turn;    /* of the last call; zeros if it had none */
-    int is_in_turn;        /* this call has the turn of the last one */
-    int is_broken;         /* the words are wrong, and all ranks know */
-    int is_followed;       /* something may have been put in this call */
-    int is_shown;          /* other ranks read this one's buffer in this call */
-    tg_status status;      /* the first failure of this call on this rank */
+    tgi_dist_links *links;  /* to the other ranks; NULL if there are none */
+    int64_t bytes;          /* of the buffer of each rank */
+    uint64_t *buffers;      /* of the ranks of `host`, as this process sees them; else 0 */
+    uint32_t *sent;         /* pieces that I have sent to each rank */
+    uint32_t *awaited;      /* pieces of each rank that my streams have waited for */
+    uint32_t call_count;    /* calls that have used the buffers */
+    uint32_t told_count;    /* calls whose end the ranks of `host` know */
+    tgi_dist_halves halves; /* of the last call; zeros if it had none */
+    int has_same_halves;    /* this call has the halves of the last one */
+    int is_broken;          /* the words are wrong, and all ranks know */
+    int is_followed;        /* something may have been put in this call */
+    int is_shown;           /* other ranks read this one's buffer in this call */
+    tg_status status;       /* the first failure of this call on this rank */
 };
 
 /* A part of a matrix, lines of bytes, on its way to the buffer of a rank. */
@@ -67,17 +68,17 @@ static inline int64_t tgi_dist_round_up(int64_t bytes)
 int64_t tgi_dist_find_buffer_start(const tg_dist_grid *grid);
 
 /* Begins a call with buffers of at least `bytes`, the same number on all ranks. Opens the wire if
- * no call has. The stream waits for the end of the last call. `turn` is NULL, or that of a call in
- * which each rank sends or shows every other one something that its stream has formed, awaits
- * theirs, and uses one place of the buffers alone. Such a call need not wait until the others have
+ * no call has. The stream waits for the end of the last call. `halves` is NULL, or those of a call
+ * in which each rank sends or shows every other one something that its stream has formed, awaits
+ * theirs, and uses one half of the buffers alone. Such a call need not wait until the others have
  * read what they got in the last one: they have read that of the one before it, which had the same
- * place. Where there are links, turns are not taken. Collective: returns OK on all ranks or on
- * none, and then the call has not begun. */
+ * half. Where there are links, all calls use the first one. Collective: returns OK on all ranks or
+ * on none, and then the call has not begun. */
 tg_status tgi_dist_enter_wire(const tg_dist_grid *grid, const tg_device_info *device, int64_t bytes,
-                              const tgi_dist_turn *turn, void *stream);
+                              const tgi_dist_halves *halves, void *stream);
 
-/* Returns the place of the turn that this call has, or `first` if it has none. */
-int64_t tgi_dist_find_turn(const tgi_dist_wire *wire, int64_t first);
+/* Returns the place of the half that this call uses, or `first` if it has no halves. */
+int64_t tgi_dist_find_half(const tgi_dist_wire *wire, int64_t first);
 
 /* Puts a piece on its way to a rank, which may be this one, after a call of tgi_dist_follow. This
  * function and those below keep the first failure, after which they do nothing;

@@ -69,15 +69,15 @@ static void tell_end(tgi_dist_wire *wire, void *stream)
     wire->told_count = wire->call_count;
 }
 
-int64_t tgi_dist_find_turn(const tgi_dist_wire *wire, int64_t first)
+int64_t tgi_dist_find_half(const tgi_dist_wire *wire, int64_t first)
 {
-    if (!wire->turn.end)
+    if (!wire->halves.end)
         return first;
-    return wire->call_count % 2 ? wire->turn.second : wire->turn.first;
+    return wire->call_count % 2 ? wire->halves.second : wire->halves.first;
 }
 
 tg_status tgi_dist_enter_wire(const tg_dist_grid *grid, const tg_device_info *device, int64_t bytes,
-                              const tgi_dist_turn *turn, void *stream)
+                              const tgi_dist_halves *halves, void *stream)
 {
     tgi_dist_wire *wire = grid->wire;
     tg_status status = TG_STATUS_OK;
@@ -102,14 +102,14 @@ tg_status tgi_dist_enter_wire(const tg_dist_grid *grid, const tg_device_info *de
         tgi_wire_note(wire, wire->driver->make_stream_wait(stream, wire->event, 0),
                       "a stream cannot wait for an event");
     if (wire->links) /* what goes over links is sent */
-        turn = NULL;
-    wire->is_in_turn = turn && memcmp(turn, &wire->turn, sizeof *turn) == 0;
-    if (!wire->is_in_turn) {
+        halves = NULL;
+    wire->has_same_halves = halves && memcmp(halves, &wire->halves, sizeof *halves) == 0;
+    if (!wire->has_same_halves) {
         tell_end(wire, stream);
         if (wire->is_shown)
             wait_for_calls(wire, stream);
     }
-    wire->turn = turn ? *turn : (tgi_dist_turn){0};
+    wire->halves = halves ? *halves : (tgi_dist_halves){0};
     wire->is_shown = wire->is_followed = 0;
     return TG_STATUS_OK;
 }
@@ -145,7 +145,7 @@ void tgi_dist_follow(tgi_dist_wire *wire, void *stream)
     if (!wire->status)
         tgi_wire_note(wire, wire->driver->make_stream_wait(wire->copies, wire->event, 0),
                       "the stream of copies cannot wait for an event");
-    if (!wire->is_followed && !wire->is_in_turn)
+    if (!wire->is_followed && !wire->has_same_halves)
         wait_for_calls(wire, wire->copies);
     wire->is_followed = 1;
     if (wire->links && !wire->status)
@@ -231,7 +231,7 @@ static void end_call(tgi_dist_wire *wire, void *stream)
 {
     const tgi_driver *driver = wire->driver;
     wire->call_count++;
-    if (!wire->turn.end) /* else the next call does, if it needs to */
+    if (!wire->halves.end) /* else the next call does, if it needs to */
         tell_end(wire, stream);
     if (wire->is_followed && !wire->status)
         tgi_wire_note(wire, driver->record_event(wire->event, wire->copies),

@@ -132,7 +132,7 @@ static void release_buffer(tgi_dist_wire *wire)
     memset(wire->sent, 0, (size_t)wire->rank_count * sizeof *wire->sent);
     memset(wire->awaited, 0, (size_t)wire->rank_count * sizeof *wire->awaited);
     wire->call_count = wire->told_count = 0;
-    wire->turn = (tgi_dist_turn){0};
+    wire->halves = (tgi_dist_halves){0};
     wire->bytes = 0;
     wire->faults[wire->rank] = 0;
     wire->is_broken = 0;
