@@ -203,8 +203,9 @@ static double compare_row(checked_row *row)
         t = fmax(t, (double)(a->head_size + 16) * u * row->scores[j].size);
     }
     for (int64_t j = row->low; j < row->high; j++) {
-        row->scores[j].value =
-            isinf(largest) && largest < 0 ? 0 : expl(row->scores[j].value - largest);
+        /* The largest score is -Inf where all others are NaN. */
+        const int is_hidden = isinf(row->scores[j].value) && isinf(largest) && largest < 0;
+        row->scores[j].value = is_hidden ? 0 : expl(row->scores[j].value - largest);
         sum += row->scores[j].value;
     }
     for (int64_t j = row->low; j < row->high && sum != 0; j++)

@@ -98,8 +98,12 @@ static double draw_value(int id, attention_fill fill, uint64_t *random)
     const uint64_t chance = check_next_random(random) % 64;
     if (id == TGI_ATTENTION_V && fill == FILL_V_ONES)
         return 1.0;
-    if (fill == FILL_NONFINITE_HEADS && id == TGI_ATTENTION_V && chance < 1)
-        return chance == 0 && check_next_random(random) % 2 ? NAN : INFINITY;
+    if (fill == FILL_NONFINITE_HEADS && id == TGI_ATTENTION_V && chance == 0)
+        return check_next_random(random) % 2 ? NAN : INFINITY;
+    /* Few elements of K, so that most rows see none of them. */
+    if (fill == FILL_NONFINITE_HEADS && id == TGI_ATTENTION_K && chance == 0 &&
+        check_next_random(random) % 64 == 0)
+        return check_next_random(random) % 2 ? NAN : INFINITY;
     if (fill == FILL_NONFINITE_HEADS && id == TGI_ATTENTION_BIAS && chance < 16)
         return -INFINITY;
     return 2.0 * check_next_uniform(random);

@@ -24,7 +24,8 @@ typedef enum attention_fill {
 } attention_fill;
 
 /* Lays out and fills the tensors of `attention`, whose strides are drawn where `is_strided` is 1,
- * and its lists. FILL_NONFINITE puts Inf and NaN among the values of V, and -Inf among the bias. */
+ * and its lists. FILL_NONFINITE_HEADS puts Inf and NaN among the values of V, fewer of them among
+ * those of K, and -Inf among the bias. */
 void case_open(attention_case *c, const tg_attention *attention, attention_fill fill,
                int is_strided, uint64_t *random);
 void case_close(attention_case *c);

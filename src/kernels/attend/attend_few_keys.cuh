@@ -218,7 +218,8 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         return first_column + j / 8 * 64 + get_lane() % 4 * 8 + j % 8;
     }
 
-    /* Stores the rows of D. Their units lie in the order of rows. */
+    /* Stores the rows of D. Their units lie in the order of rows. If the sum of weights is NaN, so
+     * is the row. */
     __device__ __forceinline__ void store_units(const tgi_attend_row_place (&row)[2],
                                                 uint32_t (&units)[4 * STRIPS][4])
     {
@@ -234,7 +235,8 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         for (int i = 0; !is_whole && i < 4 * STRIPS; i++) {
             const int is_upper = i >= 2 * STRIPS, e = find_column(i / 2 % STRIPS * 8) + i % 2 * 32;
             const tgi_attend_row_place own = is_upper ? row[1] : row[0];
-            if (is_nonfinite && own.is_there)
+            if (is_nonfinite && own.is_there &&
+                !isnan(is_upper ? state.total[0][1] : state.total[0][0]))
                 tgi_attend_put_right<Type>(p, place, own,
                                            is_upper ? state.largest[0][1] : state.largest[0][0], e,
                                            units[0]);

@@ -71,6 +71,7 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
                                   i * 64, place.begin + step * step_keys, place.kv_head,
                                   place.key_entry);
             }
+        __syncwarp();
     }
 
     /* Copies the queries of tile `subtile`. The place has those of tile `now`. A warp calls it. */
@@ -224,7 +225,8 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
         }
     }
 
-    /* Puts the lane's elements of D right whose columns of V have non-finite elements. */
+    /* Puts the lane's elements of D right whose columns of V have non-finite elements. If the sum
+     * of weights is NaN, so is the row. */
     __device__ __forceinline__ void put_right(void)
     {
         const tg_heads &heads = p.attention.d;
@@ -233,10 +235,11 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
         TGI_FOR_UNROLLED(half, 2)
         {
             const tgi_attend_row_place row = find_row(half);
+            const int is_right = !row.is_there || isnan(state.total[0][half]);
             uint16_t *const d = static_cast<uint16_t *>(heads.data) +
                                 tgi_attend_offset(heads, place.query_entry, row.head, row.query);
 #pragma unroll 1
-            for (int e = tgi_thread() % 4; row.is_there && e < size; e += 4) {
+            for (int e = tgi_thread() % 4; !is_right && e < size; e += 4) {
                 const float sum =
                     tgi_attend_sum_nonfinite<Type>(p, place, row, state.largest[0][half], e);
                 if (sum != 0.0f)
