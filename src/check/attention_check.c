@@ -12,6 +12,8 @@ typedef struct rounding_units {
     double least, missing; /* absolute errors: of D, and of a weight per |v| */
     double weight;         /* relative error of a weight that is rounded to the type */
     double key;            /* relative error that each key adds to sums of tensor cores */
+    double small;          /* elements of Q and K count as at least so much */
+    double small_value;    /* and those of V */
 } rounding_units;
 
 /* A score with the sum of magnitudes of its bound. */
@@ -124,9 +126,11 @@ static checked_score find_score(const checked_row *row, int64_t j)
     const int64_t kv_head = find_kv_head(a, row->head);
     checked_score s = {0, 0};
     for (int64_t e = 0; e < a->head_size; e++) {
-        const double product = row->query[e] * get(a->type, &a->k, key, kv_head, e);
+        const double key_value = get(a->type, &a->k, key, kv_head, e);
+        const double product = row->query[e] * key_value;
         s.value += product;
-        s.size += fabs(product);
+        s.size +=
+            fmax(fabs(row->query[e]), row->units.small) * fmax(fabs(key_value), row->units.small);
     }
     s.value *= a->scale;
     s.size = s.size * fabs(a->scale) + a->soft_cap;
@@ -168,7 +172,7 @@ static double compare_elements(checked_row *row, double error)
     double worst = 0;
     for (int64_t e = 0; e < a->v_head_size; e++) {
         long double exact = 0;
-        double magnitude = 0, most = 0;
+        double magnitude = 0, most = row->units.small_value;
         for (int64_t j = row->low; j < row->high; j++) {
             const double v = get(a->type, &a->v, check_find_key(a, row->batch, j), kv_head, e);
             exact += row->scores[j].value * v;
@@ -190,7 +194,7 @@ static double compare_row(checked_row *row)
     const tg_attention *a = row->attention;
     const check_place query = check_find_query(a, row->batch, row->i);
     const double u = row->units.sum;
-    const double g = (2 * fmin((double)a->n, 240) + 4 * (double)a->n / 240 + 40) * u +
+    const double g = (2 * fmin((double)a->n, 256) + 4 * (double)a->n / 240 + 40) * u +
                      row->units.key * (double)a->n;
     long double largest = -INFINITY, sum = 0;
     double t = 0;
@@ -219,7 +223,7 @@ static double compare_row(checked_row *row)
     return worst;
 }
 
-static rounding_units find_units(tg_type type, int is_on_gpu)
+static rounding_units find_type_units(tg_type type, int is_on_gpu)
 {
     switch (type) {
     case TG_TYPE_FP64:
@@ -229,19 +233,29 @@ static rounding_units find_units(tg_type type, int is_on_gpu)
                                 .output = 0x1p-8,
                                 .least = 0x1p-133,
                                 .missing = 0x1p-125,
-                                .weight = is_on_gpu ? 0x1p-8 : 0,
+                                .weight = is_on_gpu ? 0x1p-8 : 0x1p-16,
                                 .key = is_on_gpu ? 0x1p-27 : 0};
     case TG_TYPE_FP16:
         return (rounding_units){.sum = 0x1p-24,
                                 .output = 0x1p-11,
                                 .least = 0x1p-24,
                                 .missing = is_on_gpu ? 0x1p-24 : 0x1p-125,
-                                .weight = is_on_gpu ? 0x1p-11 : 0,
+                                .weight = is_on_gpu ? 0x1p-11 : 0x1p-16,
                                 .key = is_on_gpu ? 0x1p-27 : 0};
     default:
         return (rounding_units){
             .sum = 0x1p-24, .output = 0x1p-24, .least = 0x1p-133, .missing = 0x1p-125};
     }
+}
+
+static rounding_units find_units(tg_type type, int is_on_gpu)
+{
+    rounding_units units = find_type_units(type, is_on_gpu);
+    if (type != TG_TYPE_FP64 && !is_on_gpu) {
+        units.small = 0x1p-101;
+        units.small_value = 1;
+    }
+    return units;
 }
 
 /* Compares row `index`, counted over all batch entries and heads with m rows each. Entries may have

@@ -125,25 +125,32 @@ static TARGET void ACC_LOCAL(hide_scores)(const tgi_attention_block *b, int64_t 
     }
 }
 
-/* Converts the scores of `vectors` vectors of queries to weights. A score is `factor` times the
- * block's number. `vectors` is a constant after inlining; several vectors hide the latency of the
- * sums. */
-INLINE void ACC_LOCAL(weigh_vectors)(const tgi_attention_block *b, const tgi_attention_state *state,
-                                     int64_t col, ACC(elem) factor_value, const int vectors)
+/* The scores of `vectors` vectors of queries while they become weights. A score is `factor` times
+ * the block's number. */
+typedef struct ACC_LOCAL(weighing) {
+    ACC(vec) factor, least, base[PACKED_VECTORS], added[PACKED_VECTORS];
+    ACC(elem) * scores;
+} ACC_LOCAL(weighing);
+
+/* Finds the largest scores and stores them in the state. `vectors` is a constant after inlining;
+ * several vectors hide the latency of the sums. */
+INLINE ACC_LOCAL(weighing)
+    ACC_LOCAL(start_weighing)(const tgi_attention_block *b, const tgi_attention_state *state,
+                              int64_t col, ACC(elem) factor, const int vectors)
 {
     const int64_t row = state->row;
-    const ACC(vec) factor = ACC(set)(factor_value);
-    const ACC(vec) least = ACC(set)(-EXPONENT_BIAS / factor_value);
-    ACC(elem) *sums = (ACC(elem) *)state->rows + state->size * row + col;
-    ACC(elem) *scores = (ACC(elem) *)b->scores + col;
-    ACC(vec) largest[PACKED_VECTORS], base[PACKED_VECTORS], added[PACKED_VECTORS];
+    ACC_LOCAL(weighing) w;
+    ACC(vec) largest[PACKED_VECTORS];
+    w.factor = ACC(set)(factor);
+    w.least = ACC(set)(-EXPONENT_BIAS / factor);
+    w.scores = (ACC(elem) *)b->scores + col;
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; v++) {
         largest[v] = ACC(set)((ACC(elem)) - INFINITY);
-        added[v] = ACC(zero)();
+        w.added[v] = ACC(zero)();
     }
     for (int64_t j = 0; j < b->keys; j += 2) {
-        const ACC(elem) *at = scores + j * row, *next = j + 1 < b->keys ? at + row : at;
+        const ACC(elem) *at = w.scores + j * row, *next = j + 1 < b->keys ? at + row : at;
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++)
             largest[v] = ACC(max)(
@@ -152,41 +159,69 @@ INLINE void ACC_LOCAL(weigh_vectors)(const tgi_attention_block *b, const tgi_att
     }
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; v++) {
-        base[v] = ACC_LOCAL(replace_infinite)(largest[v]);
-        largest[v] = ACC(mul)(largest[v], factor);
+        w.base[v] = ACC_LOCAL(replace_infinite)(largest[v]);
+        ACC(store)
+        ((ACC(elem) *)state->rows + (state->size + 1) * row + col + v * VECTOR_ELEMS,
+         ACC(mul)(largest[v], w.factor));
     }
+    return w;
+}
+
+/* Returns the weight of a score, and adds it to the sum. */
+INLINE ACC(vec) ACC_LOCAL(weigh_score)(ACC_LOCAL(weighing) * w, ACC(vec) score, const int v)
+{
+    const ACC(vec) weight = ACC_LOCAL(exp2_scaled)(score - w->base[v], w->factor, w->least);
+    w->added[v] = w->added[v] + weight;
+    return weight;
+}
+
+/* Stores the sums of the weights in the state. */
+INLINE void ACC_LOCAL(end_weighing)(const ACC_LOCAL(weighing) * w, const tgi_attention_state *state,
+                                    int64_t col, const int vectors)
+{
+    ACC(elem) *sums = (ACC(elem) *)state->rows + state->size * state->row + col;
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; v++)
+        ACC(store)(sums + v * VECTOR_ELEMS, w->added[v]);
+}
+
+/* Converts the scores of `vectors` vectors of queries to weights. */
+INLINE void ACC_LOCAL(weigh_vectors)(const tgi_attention_block *b, const tgi_attention_state *state,
+                                     int64_t col, ACC(elem) factor, const int vectors)
+{
+    ACC_LOCAL(weighing) w = ACC_LOCAL(start_weighing)(b, state, col, factor, vectors);
     for (int64_t j = 0; j < b->keys; j++)
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++) {
-            ACC(elem) *at = scores + j * row + v * VECTOR_ELEMS;
-            const ACC(vec) weight = ACC_LOCAL(exp2_scaled)(ACC(load)(at) - base[v], factor, least);
-            ACC(store)(at, weight);
-            added[v] = added[v] + weight;
+            ACC(elem) *at = w.scores + j * state->row + v * VECTOR_ELEMS;
+            ACC(store)(at, ACC_LOCAL(weigh_score)(&w, ACC(load)(at), v));
         }
-#pragma GCC unroll 3
-    for (int v = 0; v < vectors; v++) {
-        ACC(store)(sums + v * VECTOR_ELEMS, added[v]);
-        ACC(store)(sums + row + v * VECTOR_ELEMS, largest[v]);
-    }
+    ACC_LOCAL(end_weighing)(&w, state, col, vectors);
 }
 
-static TARGET void ACC_LOCAL(attention_weigh)(const tgi_attention_block *b,
-                                              const tgi_attention_state *state)
+/* Finishes the scores of the block, and hides keys. Returns the factor that is left to apply. */
+INLINE ACC(elem)
+    ACC_LOCAL(prepare_scores)(const tgi_attention_block *b, const tgi_attention_state *state)
 {
     const ACC(elem) scale = (ACC(elem))b->scale;
     /* Such a factor may be applied after the largest score is found. If a difference of scores
      * overflows, its weight is 0. */
     const int is_plain = scale > (ACC(elem))0x1p-64 && scale < (ACC(elem))0x1p64 && b->cap == 0.0 &&
                          !b->bias && !b->slopes;
-    const ACC(elem) factor = is_plain ? scale : 1;
-    int64_t col = 0;
-    for (; col < state->cols; col += VECTOR_ELEMS) {
+    for (int64_t col = 0; col < state->cols; col += VECTOR_ELEMS) {
         if (!is_plain)
             ACC_LOCAL(finish_scores)(b, state->row, col);
         if (b->low)
             ACC_LOCAL(hide_scores)(b, state->row, col);
     }
-    col = 0;
+    return is_plain ? scale : 1;
+}
+
+static TARGET void ACC_LOCAL(attention_weigh)(const tgi_attention_block *b,
+                                              const tgi_attention_state *state)
+{
+    const ACC(elem) factor = ACC_LOCAL(prepare_scores)(b, state);
+    int64_t col = 0;
     for (; col + PACKED_VECTORS * VECTOR_ELEMS <= state->cols; col += PACKED_VECTORS * VECTOR_ELEMS)
         ACC_LOCAL(weigh_vectors)(b, state, col, factor, PACKED_VECTORS);
     for (; col < state->cols; col += VECTOR_ELEMS)
@@ -247,6 +282,22 @@ static TARGET void ACC_LOCAL(attention_divide)(const tgi_attention_state *state)
         (rows + i * row, ACC_LOCAL(divide)(ACC(load)(rows + i * row), divisor, inverse));
     }
 }
+
+#if ACC_IS_FP32
+static TARGET void ACC_LOCAL(attention_narrow)(tg_type type, uint16_t *target, const float *sums,
+                                               int64_t count)
+{
+    for (int64_t i = 0; i < count; i += VECTOR_ELEMS) {
+        const int left = count - i < VECTOR_ELEMS ? (int)(count - i) : VECTOR_ELEMS;
+        const fp32_vec sum =
+            left < VECTOR_ELEMS ? fp32_load_some(sums + i, left) : fp32_load(sums + i);
+        if (type == TG_TYPE_BF16)
+            bf16_store_some(target + i, sum, left);
+        else
+            fp16_store_some(target + i, sum, left);
+    }
+}
+#endif
 
 static TARGET int ACC_LOCAL(attention_is_finite)(const void *rows, int64_t stride, int64_t count,
                                                  int64_t size)

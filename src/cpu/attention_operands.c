@@ -190,7 +190,7 @@ static void store_log_sum(const tgi_attention_run *run, char *at, const void *st
 }
 
 void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item *item,
-                         int64_t query_block, char *state)
+                         const tgi_attention_scratch *scratch, int64_t query_block, char *state)
 {
     const tg_attention *a = run->attention;
     const int is_fp64 = tgi_attention_is_fp64(run);
@@ -205,17 +205,23 @@ void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item 
         const int64_t head =
             tgi_attention_find_row(run, item, query_block * cols + c, &entry, &row);
         char *d = tgi_attention_at(&a->d, d_bytes, entry, head, row, 0);
-        if (d_bytes == bytes && a->d.element_stride == 1 && a->d.row_stride > 0) {
+        const int is_narrow = d_bytes != bytes;
+        /* A block of scores holds the rows of a query block before they are rounded. */
+        const int has_room = !is_narrow || a->v_head_size <= run->block_keys;
+        if (has_room && a->d.element_stride == 1 && a->d.row_stride > 0) {
             count = least_of(left - c, item->queries -
                                            (item->first + query_block * cols + c) % item->queries);
-            const tgi_copy copy = {.target = d,
-                                   .target_stride = a->d.row_stride,
+            const tgi_copy copy = {.target = is_narrow ? scratch->scores : d,
+                                   .target_stride = is_narrow ? a->v_head_size : a->d.row_stride,
                                    .source = state + c * bytes,
                                    .outer = count,
                                    .inner = a->v_head_size,
                                    .outer_stride = 1,
                                    .inner_stride = cols};
             run->sum_kernels->widen(&copy);
+            for (int64_t i = 0; i < count && is_narrow; i++)
+                run->isa->narrow(a->type, (uint16_t *)d + i * a->d.row_stride,
+                                 (float *)scratch->scores + i * a->v_head_size, a->v_head_size);
         } else {
             store_row(a, d, state + c * bytes, cols, is_fp64);
         }

@@ -87,15 +87,8 @@ static void find_edges(const tgi_attention_run *run, const tgi_attention_scratch
     }
 }
 
-/* A block of keys with its V. */
-typedef struct keys_block {
-    int64_t first, length;
-    tgi_attention_rows keys, values; /* loaded when a query block first sees the block */
-    int is_finite;                   /* 1 if all of V is; -1: not known */
-} keys_block;
-
 /* Returns 1 if the block's V holds no Inf or NaN. */
-static int check_finite(const tgi_attention_run *run, keys_block *keys)
+static int check_finite(const tgi_attention_run *run, tgi_attention_keys *keys)
 {
     if (keys->is_finite < 0)
         keys->is_finite = run->isa->is_finite(keys->values.data, keys->values.stride, keys->length,
@@ -103,10 +96,23 @@ static int check_finite(const tgi_attention_run *run, keys_block *keys)
     return keys->is_finite;
 }
 
+/* Converts the scores of a block to weights, and sets the block's own state, `sums`. */
+static void weigh_and_sum(const tgi_attention_run *run, const tgi_attention_scratch *scratch,
+                          tgi_attention_keys *keys, const tgi_attention_block *block,
+                          const tgi_attention_state *sums)
+{
+    run->isa->weigh(block, sums);
+    if (block->low && !check_finite(run, keys))
+        sum_seen(run, scratch, keys->values, sums->rows, sums->cols);
+    else
+        multiply(run, sums->size, block->keys, keys->values, TGI_A_ALONG_ROWS, block->scores,
+                 sums->rows, sums->cols);
+}
+
 /* Adds the first `count` keys of a block to a query block. */
 static void add_block(const tgi_attention_run *run, const tgi_attention_item *item,
-                      const tgi_attention_scratch *scratch, int64_t query_block, keys_block *keys,
-                      int64_t count)
+                      const tgi_attention_scratch *scratch, int64_t query_block,
+                      tgi_attention_keys *keys, int64_t count)
 {
     const int64_t first = keys->first;
     const tg_attention *a = run->attention;
@@ -119,8 +125,11 @@ static void add_block(const tgi_attention_run *run, const tgi_attention_item *it
     const int is_edge = is_at_edge(&scratch->ranges[query_block], first, count);
     if (is_edge || a->has_slopes)
         find_edges(run, scratch, query_block, first, count);
-    multiply(run, count, a->head_size, keys->keys, TGI_A_ALONG_K, queries, scratch->scores,
-             sums.cols);
+    if (run->slices)
+        tgi_attention_multiply_keys(run, scratch, keys, query_block, count, sums.cols);
+    else
+        multiply(run, count, a->head_size, keys->keys, TGI_A_ALONG_K, queries, scratch->scores,
+                 sums.cols);
     if (a->has_bias)
         tgi_attention_load_bias(run, item, scratch, query_block, first, count);
     const tgi_attention_block block = {
@@ -134,12 +143,10 @@ static void add_block(const tgi_attention_run *run, const tgi_attention_item *it
         .places = scratch->place,
         .low = is_edge ? scratch->low : NULL,
         .high = is_edge ? scratch->high : NULL};
-    run->isa->weigh(&block, &sums);
-    if (is_edge && !check_finite(run, keys))
-        sum_seen(run, scratch, keys->values, sums.rows, sums.cols);
+    if (run->slices)
+        tgi_attention_sum_values(run, scratch, keys, &block, &sums);
     else
-        multiply(run, a->v_head_size, count, keys->values, TGI_A_ALONG_ROWS, scratch->scores,
-                 sums.rows, sums.cols);
+        weigh_and_sum(run, scratch, keys, &block, &sums);
     run->isa->merge(&state, sums.rows);
 }
 
@@ -153,7 +160,7 @@ void tgi_attention_clear(const tgi_attention_run *run, char *state)
 
 /* Adds a block of keys to all query blocks that see some of them. */
 static void add_block_to_all(const tgi_attention_run *run, const tgi_attention_item *item,
-                             const tgi_attention_scratch *scratch, keys_block *keys)
+                             const tgi_attention_scratch *scratch, tgi_attention_keys *keys)
 {
     const tg_attention *a = run->attention;
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++) {
@@ -165,6 +172,8 @@ static void add_block_to_all(const tgi_attention_run *run, const tgi_attention_i
                                                  keys->length, scratch->keys);
             keys->values = tgi_attention_load_rows(run, item, &a->v, a->v_head_size, keys->first,
                                                    keys->length, scratch->values);
+            if (run->slices)
+                tgi_attention_slice_keys(run, scratch, keys);
         }
         const int64_t seen = range->high - keys->first;
         add_block(run, item, scratch, query_block, keys, seen < keys->length ? seen : keys->length);
@@ -174,15 +183,15 @@ static void add_block_to_all(const tgi_attention_run *run, const tgi_attention_i
 void tgi_attention_add_split(const tgi_attention_run *run, const tgi_attention_item *item,
                              int64_t split, const tgi_attention_scratch *scratch)
 {
-    const int64_t start = split * TGI_ATTENTION_SPLIT;
+    const int64_t start = split * run->split_keys;
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++)
         tgi_attention_clear(run, scratch->splits + query_block * run->state_bytes);
-    for (int64_t first = start; first < start + TGI_ATTENTION_SPLIT && first < item->keys;
-         first += TGI_ATTENTION_BLOCK) {
+    for (int64_t first = start; first < start + run->split_keys && first < item->keys;
+         first += run->block_keys) {
         const int64_t left = item->keys - first;
-        keys_block keys = {.first = first,
-                           .length = left < TGI_ATTENTION_BLOCK ? left : TGI_ATTENTION_BLOCK,
-                           .is_finite = -1};
+        tgi_attention_keys keys = {.first = first,
+                                   .length = left < run->block_keys ? left : run->block_keys,
+                                   .is_finite = -1};
         add_block_to_all(run, item, scratch, &keys);
     }
 }

@@ -9,12 +9,14 @@
 #include "threads/threads.h"
 
 #define QUERY_TILE 48
-#define COPIED_QUERY_TILE 192 /* the most queries of a task whose blocks of K and V are copies */
-#define TASKS_PER_THREAD 4    /* with fewer tiles than this, splits of the keys are tasks */
+#define COPIED_QUERY_TILE 192   /* the most queries of a task whose blocks of K and V are copies */
+#define SLICED_QUERY_TILE 512   /* the most queries of a task whose blocks are sliced */
+#define SLICED_LEAST_QUERIES 64 /* FP32 is sliced from so many queries that share keys on */
+#define TASKS_PER_THREAD 4      /* with fewer tiles than this, splits of the keys are tasks */
 #define STATES_BYTES_MAX ((int64_t)256 << 20)
 
 /* The instruction sets that have code for attention, for sums of FP32 and of FP64. Those for
- * products of 16 bits have none, because weights stay FP32. */
+ * products of 16 bits have none, because weights stay FP32; AMX has products of slices beside it. */
 static const tgi_attention_isa *const isas[TGI_ISA_COUNT] = {
     [TGI_ISA_generic] = tgi_attention_generic,
 #if defined(__x86_64__)
@@ -31,23 +33,39 @@ static tgi_isa find_isa(tgi_isa isa)
     return isa;
 }
 
+/* Makes products of slices those of the run, on tile registers. */
+static void choose_slices(tgi_attention_run *run)
+{
+#if defined(__x86_64__)
+    if (run->choice->isa == TGI_ISA_amx) {
+        run->tiles = tgi_cpu_select_type(TGI_ISA_amx, TG_TYPE_BF16)->tiles;
+        run->slices = &tgi_attention_amx;
+        run->block_keys = TGI_ATTENTION_SLICED_BLOCK;
+    }
+#endif
+}
+
 /* Fills the members that follow from the problem and the choice; addresses stay NULL. */
 static tgi_attention_run open_run(const tg_attention *a, const tgi_attention_choice *choice)
 {
     const tg_type sum_type = tgi_attention_sum_type(a);
+    const tgi_isa isa = find_isa(choice->isa);
     tgi_attention_run run = {.attention = a,
                              .choice = choice,
-                             .kernels = tgi_cpu_select_type(choice->isa, a->type),
-                             .sum_kernels = tgi_cpu_select_type(choice->isa, sum_type),
-                             .isa = &isas[choice->isa][a->type == TG_TYPE_FP64],
+                             .kernels = tgi_cpu_select_type(isa, a->type),
+                             .sum_kernels = tgi_cpu_select_type(isa, sum_type),
+                             .isa = &isas[isa][a->type == TG_TYPE_FP64],
+                             .block_keys = TGI_ATTENTION_BLOCK,
                              .group = a->head_count / a->kv_head_count};
     run.tiles = run.sum_kernels->tiles;
+    choose_slices(&run);
+    run.split_keys = TGI_ATTENTION_BLOCKS_OF_SPLIT * run.block_keys;
     const int64_t cols = run.tiles->cols, bytes = run.tiles->accum_bytes;
     const int64_t rows = run.group * a->m;
     const int64_t tile = choice->query_tile < rows ? choice->query_tile : rows;
     run.query_block_count = tile > 0 ? tgi_divide_up(tile, cols) : 1;
     run.tile_count = tgi_divide_up(rows, run.query_block_count * cols);
-    run.split_count = a->n > 0 ? tgi_divide_up(a->n, TGI_ATTENTION_SPLIT) : 1;
+    run.split_count = a->n > 0 ? tgi_divide_up(a->n, run.split_keys) : 1;
     run.state_bytes =
         tgi_attention_round_bytes((a->v_head_size + TGI_ATTENTION_STATE_EXTRA) * cols * bytes);
     return run;
@@ -60,7 +78,7 @@ static tgi_attention_scratch lay_out_scratch(const tgi_attention_run *run, char 
 {
     const tg_attention *a = run->attention;
     const int64_t elem = run->tiles->accum_bytes, cols = run->tiles->cols;
-    const int64_t query_blocks = run->query_block_count;
+    const int64_t query_blocks = run->query_block_count, block_keys = run->block_keys;
     tgi_attention_scratch scratch;
     char *ranges;
     const struct {
@@ -70,10 +88,12 @@ static tgi_attention_scratch lay_out_scratch(const tgi_attention_run *run, char 
                   {&scratch.splits, query_blocks * run->state_bytes},
                   {&scratch.totals, query_blocks * run->state_bytes},
                   {&scratch.sums, run->state_bytes},
-                  {&scratch.scores, TGI_ATTENTION_BLOCK * cols * elem},
-                  {&scratch.bias, a->has_bias ? TGI_ATTENTION_BLOCK * cols * elem : 0},
-                  {&scratch.keys, TGI_ATTENTION_BLOCK * a->head_size * elem},
-                  {&scratch.values, TGI_ATTENTION_BLOCK * a->v_head_size * elem},
+                  {&scratch.scores, block_keys * cols * elem},
+                  {&scratch.bias, a->has_bias ? block_keys * cols * elem : 0},
+                  {&scratch.keys, block_keys * a->head_size * elem},
+                  {&scratch.values, block_keys * a->v_head_size * elem},
+                  {&scratch.odd_columns, query_blocks * (int64_t)sizeof(uint32_t)},
+                  {&scratch.odd_keys, block_keys},
                   {&ranges, query_blocks * (int64_t)sizeof(tgi_attention_range)},
                   {&scratch.lows, query_blocks * cols * (int64_t)sizeof(int64_t)},
                   {&scratch.highs, query_blocks * cols * (int64_t)sizeof(int64_t)},
@@ -86,6 +106,10 @@ static tgi_attention_scratch lay_out_scratch(const tgi_attention_run *run, char 
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
         *blocks[i].place = base ? base + *bytes : NULL;
         *bytes += tgi_attention_round_bytes(blocks[i].bytes);
+    }
+    for (int i = 0; i < TGI_ATTENTION_SLICED_COUNT; i++) {
+        scratch.slices[i] = base ? base + *bytes : NULL;
+        *bytes += tgi_attention_count_slice_bytes(run, (tgi_attention_sliced)i);
     }
     scratch.ranges = (tgi_attention_range *)ranges;
     return scratch;
@@ -104,9 +128,12 @@ static tgi_attention_run choose_tile(const tgi_machine *machine, const tg_attent
 {
     choice->query_tile = QUERY_TILE;
     tgi_attention_run run = open_run(a, choice);
-    const int is_copied =
-        !tgi_attention_is_in_place(&run, &a->k) || !tgi_attention_is_in_place(&run, &a->v);
-    while (is_copied && choice->query_tile < COPIED_QUERY_TILE &&
+    if (run.slices)
+        choice->query_tile = TGI_SLICES_COLS;
+    const int is_copied = run.slices || !tgi_attention_is_in_place(&run, &a->k) ||
+                          !tgi_attention_is_in_place(&run, &a->v);
+    const int64_t most = run.slices ? SLICED_QUERY_TILE : COPIED_QUERY_TILE;
+    while (is_copied && choice->query_tile < most &&
            count_items(&run) / 2 >= TASKS_PER_THREAD * machine->thread_count) {
         choice->query_tile *= 2;
         run = open_run(a, choice);
@@ -114,10 +141,19 @@ static tgi_attention_run choose_tile(const tgi_machine *machine, const tg_attent
     return run;
 }
 
+/* Returns 1 if AMX multiplies slices. */
+static int is_sliced(const tgi_machine *machine, const tg_attention *a)
+{
+    const int64_t queries = a->head_count / a->kv_head_count * a->m;
+    return machine->isa == TGI_ISA_amx &&
+           (a->type == TG_TYPE_BF16 || a->type == TG_TYPE_FP16 ||
+            (a->type == TG_TYPE_FP32 && queries >= SLICED_LEAST_QUERIES));
+}
+
 static tg_status choose(const tgi_machine *machine, const tg_attention *a,
                         tgi_attention_choice *choice)
 {
-    choice->isa = find_isa(machine->isa);
+    choice->isa = is_sliced(machine, a) ? TGI_ISA_amx : find_isa(machine->isa);
     snprintf(choice->kernel, sizeof choice->kernel, "cpu_attention_%s_%s",
              tgi_kernels_isa_name(choice->isa), tg_get_type_name(a->type));
     tgi_attention_run run = choose_tile(machine, a, choice);
@@ -171,9 +207,9 @@ static void merge_split(const tgi_attention_run *run, const tgi_attention_item *
     }
 }
 
-static int64_t count_splits(const tgi_attention_item *item)
+static int64_t count_splits(const tgi_attention_run *run, const tgi_attention_item *item)
 {
-    return tgi_divide_up(item->keys, TGI_ATTENTION_SPLIT);
+    return tgi_divide_up(item->keys, run->split_keys);
 }
 
 /* Merges the states of all splits and stores the item. With `states` NULL it forms them first. */
@@ -182,7 +218,7 @@ static void finish_item(const tgi_attention_run *run, const tgi_attention_item *
 {
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++)
         tgi_attention_clear(run, scratch->totals + query_block * run->state_bytes);
-    for (int64_t split = 0; split < count_splits(item); split++) {
+    for (int64_t split = 0; split < count_splits(run, item); split++) {
         if (!states)
             tgi_attention_add_split(run, item, split, scratch);
         merge_split(run, item, scratch,
@@ -191,8 +227,18 @@ static void finish_item(const tgi_attention_run *run, const tgi_attention_item *
     }
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++) {
         if (query_block * run->tiles->cols < item->count)
-            tgi_attention_store(run, item, query_block,
+            tgi_attention_store(run, item, scratch, query_block,
                                 scratch->totals + query_block * run->state_bytes);
+    }
+}
+
+static void start_item(const tgi_attention_run *run, const tgi_attention_item *item,
+                       const tgi_attention_scratch *scratch)
+{
+    tgi_attention_load_queries(run, item, scratch);
+    if (run->slices) {
+        run->slices->open();
+        tgi_attention_slice_queries(run, scratch);
     }
 }
 
@@ -203,8 +249,10 @@ static void run_item(void *state, int64_t index, int thread)
     tgi_attention_item item;
     if (!find_item(run, index, &item))
         return;
-    tgi_attention_load_queries(run, &item, &scratch);
+    start_item(run, &item, &scratch);
     finish_item(run, &item, &scratch, NULL);
+    if (run->slices)
+        run->slices->close();
 }
 
 static void run_split(void *state, int64_t index, int thread)
@@ -213,11 +261,13 @@ static void run_split(void *state, int64_t index, int thread)
     const int64_t split = index % run->split_count;
     tgi_attention_scratch scratch = find_scratch(run, thread);
     tgi_attention_item item;
-    if (!find_item(run, index / run->split_count, &item) || split >= count_splits(&item))
+    if (!find_item(run, index / run->split_count, &item) || split >= count_splits(run, &item))
         return;
-    tgi_attention_load_queries(run, &item, &scratch);
+    start_item(run, &item, &scratch);
     scratch.splits = run->states + index * run->query_block_count * run->state_bytes;
     tgi_attention_add_split(run, &item, split, &scratch);
+    if (run->slices)
+        run->slices->close();
 }
 
 static void merge_item(void *state, int64_t index, int thread)

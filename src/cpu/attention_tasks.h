@@ -9,8 +9,9 @@
 /* Keys are summed in blocks, whose scores stay in L1 or L2, and in splits, whose states are merged
  * in order. Both begin at multiples of their length, so that a row's bits depend on its keys
  * alone. */
-#define TGI_ATTENTION_BLOCK 240 /* tiles of 4, 6 and 8 rows divide it */
-#define TGI_ATTENTION_SPLIT (4 * TGI_ATTENTION_BLOCK)
+#define TGI_ATTENTION_BLOCK 240        /* tiles of 4, 6 and 8 rows divide it */
+#define TGI_ATTENTION_SLICED_BLOCK 256 /* tiles of 32 rows do */
+#define TGI_ATTENTION_BLOCKS_OF_SPLIT 4
 
 /* The keys that the queries of a query block see. */
 typedef struct tgi_attention_range {
@@ -18,17 +19,29 @@ typedef struct tgi_attention_range {
     int64_t all_low, all_high; /* every query sees all keys of all_low .. all_high - 1 */
 } tgi_attention_range;
 
+/* The matrices that are sliced. */
+typedef enum tgi_attention_sliced {
+    TGI_ATTENTION_QUERIES,
+    TGI_ATTENTION_KEYS,
+    TGI_ATTENTION_WEIGHTS,
+    TGI_ATTENTION_VALUES,
+    TGI_ATTENTION_SLICED_COUNT
+} tgi_attention_sliced;
+
 /* Addresses of a thread's blocks, as accumulators; a query block is `cols` queries. */
 typedef struct tgi_attention_scratch {
-    char *queries;               /* query blocks x head_size x cols: Q^T */
-    char *splits;                /* query blocks x states: the current split of the keys */
-    char *totals;                /* query blocks x states: all keys so far */
-    char *sums;                  /* a state: the current block of keys */
-    char *scores;                /* BLOCK x cols */
-    char *bias;                  /* BLOCK x cols */
-    char *keys;                  /* BLOCK x head_size, converted */
-    char *values;                /* BLOCK x v_head_size, converted */
-    tgi_attention_range *ranges; /* one for each query block */
+    char *queries; /* query blocks x head_size x cols: Q^T */
+    char *splits;  /* query blocks x states: the current split of the keys */
+    char *totals;  /* query blocks x states: all keys so far */
+    char *sums;    /* a state: the current block of keys */
+    char *scores;  /* BLOCK x cols */
+    char *bias;    /* BLOCK x cols */
+    char *keys;    /* BLOCK x head_size, converted */
+    char *values;  /* BLOCK x v_head_size, converted */
+    char *slices[TGI_ATTENTION_SLICED_COUNT]; /* operands of products of slices */
+    char *odd_columns; /* for each query block a mask of the queries that are not sliced */
+    char *odd_keys;    /* 1 for each key of the block that is not sliced */
+    tgi_attention_range *ranges;                               /* one for each query block */
     char *lows, *highs, *slopes, *places, *low, *high, *place; /* query blocks x cols, or cols */
 } tgi_attention_scratch;
 
@@ -39,6 +52,8 @@ typedef struct tgi_attention_run {
     const tgi_isa_kernels *kernels, *sum_kernels; /* for the inputs' and for the sums' type */
     const tgi_attention_isa *isa;
     const tgi_tile_set *tiles;
+    const tgi_attention_slices *slices; /* forms the products; NULL: tiles do */
+    int64_t block_keys, split_keys;
     int64_t group;             /* query heads that share keys */
     int64_t tile_count;        /* tiles of queries of a head of keys */
     int64_t split_count;       /* splits of n keys */
@@ -104,9 +119,10 @@ void tgi_attention_load_bias(const tgi_attention_run *run, const tgi_attention_i
                              const tgi_attention_scratch *scratch, int64_t query_block,
                              int64_t first, int64_t count);
 
-/* Divides a query block's state and writes its rows of D and log_sum_exp. */
+/* Divides a query block's state and writes its rows of D and log_sum_exp. The place of scores is
+ * overwritten. */
 void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item *item,
-                         int64_t query_block, char *state);
+                         const tgi_attention_scratch *scratch, int64_t query_block, char *state);
 
 /* Sets a query block's state to the state before any keys. */
 void tgi_attention_clear(const tgi_attention_run *run, char *state);
@@ -114,6 +130,38 @@ void tgi_attention_clear(const tgi_attention_run *run, char *state);
 /* Forms the states of a split of the keys, all query blocks of the item, in scratch->splits. */
 void tgi_attention_add_split(const tgi_attention_run *run, const tgi_attention_item *item,
                              int64_t split, const tgi_attention_scratch *scratch);
+
+/* A block of keys with its V. */
+typedef struct tgi_attention_keys {
+    int64_t first, length;
+    tgi_attention_rows keys, values;  /* loaded when a query block first sees the block */
+    int is_finite;                    /* 1 if all of V is; -1: not known */
+    int has_odd_keys, has_odd_values; /* 1: numbers that are not sliced */
+} tgi_attention_keys;
+
+/* attention_slices.c: */
+
+/* Returns the bytes of the slices of all query blocks or of one block of keys; 0 if there are
+ * none. */
+int64_t tgi_attention_count_slice_bytes(const tgi_attention_run *run, tgi_attention_sliced which);
+
+/* Slices the queries that are in scratch->queries. */
+void tgi_attention_slice_queries(const tgi_attention_run *run,
+                                 const tgi_attention_scratch *scratch);
+
+/* Slices a block of keys and its V. */
+void tgi_attention_slice_keys(const tgi_attention_run *run, const tgi_attention_scratch *scratch,
+                              tgi_attention_keys *keys);
+
+/* Sets the scores of the first `count` keys of the block. */
+void tgi_attention_multiply_keys(const tgi_attention_run *run, const tgi_attention_scratch *scratch,
+                                 const tgi_attention_keys *keys, int64_t query_block, int64_t count,
+                                 int64_t cols);
+
+/* Converts the scores of a block to weights, and sets the block's own state, `sums`. */
+void tgi_attention_sum_values(const tgi_attention_run *run, const tgi_attention_scratch *scratch,
+                              const tgi_attention_keys *keys, const tgi_attention_block *block,
+                              const tgi_attention_state *sums);
 
 /* Accumulators: one type at run time. */
 static inline double tgi_attention_read(const void *accums, int64_t index, int is_fp64)

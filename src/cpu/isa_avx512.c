@@ -51,6 +51,7 @@ const tgi_isa_kernels tgi_isa_avx512_bf16[TGI_TYPE_COUNT] = {
 #undef TILE_ROWS
 #undef TILE_VECTORS
 #include "cpu/amx_tile_body.h"
+#include "cpu/attention_slices_body.h"
 
 const tgi_isa_kernels tgi_isa_amx[TGI_TYPE_COUNT] = {
     [TG_TYPE_BF16] = {NULL,
@@ -64,5 +65,7 @@ const tgi_isa_kernels tgi_isa_amx[TGI_TYPE_COUNT] = {
                       rank_avx512_bf16,
                       dot_avx512_bf16},
 };
+
+const tgi_attention_slices tgi_attention_amx = SLICES_FUNCTIONS;
 
 #endif

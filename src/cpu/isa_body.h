@@ -125,12 +125,13 @@ const tgi_isa_kernels EXPAND2(tgi_isa, ISA_NAME)[TGI_TYPE_COUNT] = {
     [TG_TYPE_FP8_E4M3] = PACKED_KERNELS(e4m3), [TG_TYPE_FP8_E5M2] = PACKED_KERNELS(e5m2),
 };
 
-#define ATTENTION_KERNELS(accum)                                                                   \
+#define ATTENTION_KERNELS(accum, narrow)                                                           \
     {                                                                                              \
         EXPAND3(attention_weigh, ISA_NAME, accum), EXPAND3(attention_merge, ISA_NAME, accum),      \
-            EXPAND3(attention_divide, ISA_NAME, accum),                                            \
+            EXPAND3(attention_divide, ISA_NAME, accum), narrow,                                    \
             EXPAND3(attention_is_finite, ISA_NAME, accum)                                          \
     }
 
-const tgi_attention_isa EXPAND2(tgi_attention, ISA_NAME)[2] = {ATTENTION_KERNELS(fp32),
-                                                               ATTENTION_KERNELS(fp64)};
+const tgi_attention_isa EXPAND2(tgi_attention, ISA_NAME)[2] = {
+    ATTENTION_KERNELS(fp32, EXPAND3(attention_narrow, ISA_NAME, fp32)),
+    ATTENTION_KERNELS(fp64, NULL)};
