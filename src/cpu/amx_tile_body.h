@@ -15,7 +15,9 @@
 #define IN_NAME bf16x2
 #define TILE_ROWS 32
 #define TILE_VECTORS (32 / VECTOR_ELEMS)
+#define HAS_BF16_D 0 /* the functions below store it */
 #include "cpu/finish_tile_body.h"
+#undef HAS_BF16_D
 
 #define SIDE 16 /* rows of a register, and 32-bit elements of its rows */
 
@@ -99,6 +101,24 @@ static TARGET void TILE(choose_registers)(const tgi_tile *t, const uint32_t *a, 
         TILE(sum_products)(t, a, b, sums, sums_stride, 0, 0);
 }
 
+/* Stores sums as BF16, after ReLU if the tile has it. */
+static TARGET void TILE(store_bf16)(const tgi_tile *t, uint16_t *d, const float *sums)
+{
+    const ACC(vec) zero = ACC(zero)();
+    const int is_relu = t->activation == TG_ACTIVATION_RELU;
+    for (int i = 0; i < t->rows; i++, d += t->d_row, sums += TILE_ROWS)
+        for (int j = 0; j < t->cols; j += VECTOR_ELEMS) {
+            const int left = t->cols - j;
+            ACC(vec) sum = ACC(load)(sums + j);
+            if (is_relu)
+                sum = ACC(max)(zero, sum); /* the second one if it is NaN or -0 */
+            if (left < VECTOR_ELEMS)
+                bf16_store_some(d + j, sum, left);
+            else
+                bf16_store(d + j, sum);
+        }
+}
+
 /* Computes all tiles of a call. */
 static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start,
                                    const void *c_start, void *d_start, const void *bias_start,
@@ -106,28 +126,33 @@ static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const
 {
     const uint32_t *a = a_start, *b = b_start;
     const float *c = c_start, *bias = bias_start;
-    float *d = d_start;
+    char *d = d_start;
+    const int64_t d_bytes = t->is_bf16 ? 2 : 4;
     for (int64_t left = t->tile_count;;) {
         if (t->is_d_far) {
             for (int i = 0; i < t->rows; i++)
                 for (int j = 0; j < t->cols; j += SIDE)
-                    __builtin_prefetch(d + t->d_ahead + i * t->d_row + j);
-            if (beta != 0.0 && c != d)
+                    __builtin_prefetch(d + (t->d_ahead + i * t->d_row + j) * d_bytes);
+            if (beta != 0.0 && c != (float *)d)
                 TILE(prefetch_c)(t, c, t->rows);
         }
-        if (t->has_room || (t->is_plain && t->rows % SIDE == 0 && t->cols % SIDE == 0)) {
-            TILE(choose_registers)(t, a, b, d, t->d_row * (int64_t)sizeof *d);
+        const int is_whole = t->rows % SIDE == 0 && t->cols % SIDE == 0;
+        if (t->has_room || (t->is_plain && !t->is_bf16 && is_whole)) {
+            TILE(choose_registers)(t, a, b, (float *)d, t->d_row * (int64_t)sizeof(float));
         } else {
             _Alignas(64) float sums[TILE_ROWS * TILE_ROWS];
             TILE(choose_registers)(t, a, b, sums, TILE_ROWS * (int64_t)sizeof *sums);
-            TILE(finish_tile)(t, d, c, sums, bias, t->rows, alpha, beta);
+            if (t->is_bf16)
+                TILE(store_bf16)(t, (uint16_t *)d, sums);
+            else
+                TILE(finish_tile)(t, (float *)d, c, sums, bias, t->rows, alpha, beta);
         }
         if (--left == 0)
             return;
         a += t->a_tile_stride;
         b += t->b_tile_stride;
         c += t->c_tile_stride;
-        d += t->d_tile_stride;
+        d += t->d_tile_stride * d_bytes;
         bias += t->bias_tile_stride;
     }
 }
@@ -176,6 +201,7 @@ static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
                                             .k_per_elem = 2,
                                             .k_multiple = SIDE,
                                             .accum_bytes = sizeof(float),
+                                            .has_bf16_d = 1,
                                             .has_fma = 1,
                                             .vectors_per_cycle = 8,
                                             .functions = TILE(tile_functions),

@@ -36,43 +36,80 @@ static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int6
     }
 }
 
-/* Stores a row of accumulators as `type`. It is a macro, because the element type and its names
- * change. */
-#define WRITE_ROW(type, element)                                                                   \
-    do {                                                                                           \
-        element *values = target;                                                                  \
+/* Steps between a sum and D that vectors take on their way, where the elements of D and of C lie
+ * side by side. */
+typedef struct ACC_LOCAL(light_steps) {
+    ACC(elem) alpha, beta;
+    const void *c;          /* C has D's type; it is not read if beta is 0 */
+    const ACC(elem) * bias; /* a value for each column, to whole vectors; NULL: none */
+    int64_t c_row;
+    int is_relu, is_none; /* is_none: D is the sums */
+} ACC_LOCAL(light_steps);
+
+INLINE ACC(vec)
+    ACC_LOCAL(take_steps)(ACC(vec) sum, ACC(vec) c, const ACC_LOCAL(light_steps) * steps, int64_t j)
+{
+    TGI_COMBINE(sum, ACC(mul), ACC(fma), ACC(set)(steps->alpha), sum, steps->beta != 0,
+                ACC(set)(steps->beta), c);
+    if (steps->bias)
+        sum = sum + ACC(load)(steps->bias + j);
+    if (steps->is_relu)
+        sum = ACC(max)(ACC(zero)(), sum); /* the second one if it is NaN or -0 */
+    return sum;
+}
+
+/* Stores rows of accumulators as `type`. STEPS(sum, c, j) are those of column j, where D's elements
+ * lie side by side; NO_STEPS leaves the sum. These are macros, because the element type and its
+ * names change. */
+#define WRITE_ROWS(type, element, has_c, STEPS)                                                    \
+    const element *c = steps->c;                                                                   \
+    for (element *values = target; rows > 0; rows--, values += target_row, sums += sums_row) {     \
         int64_t j = 0;                                                                             \
         for (; stride == 1 && j + VECTOR_ELEMS <= cols; j += VECTOR_ELEMS)                         \
-            type##_store(values + j, ACC(load)(row + j));                                          \
-        if (stride == 1 && j < cols)                                                               \
-            type##_store_some(values + j, ACC(load_some)(row + j, (int)(cols - j)),                \
-                              (int)(cols - j));                                                    \
+            type##_store(values + j,                                                               \
+                         STEPS(ACC(load)(sums + j), has_c ? type##_load(c + j) : ACC(zero)(), j)); \
+        const int left = (int)(cols - j);                                                          \
+        if (stride == 1 && left > 0)                                                               \
+            type##_store_some(values + j,                                                          \
+                              STEPS(ACC(load_some)(sums + j, left),                                \
+                                    has_c ? type##_load_some(c + j, left) : ACC(zero)(), j),       \
+                              left);                                                               \
         for (j = 0; stride != 1 && j < cols; j++)                                                  \
-            type##_store_some(values + j * stride, ACC(set)(row[j]), 1);                           \
+            type##_store_some(values + j * stride, ACC(set)(sums[j]), 1);                          \
+        c = has_c ? c + steps->c_row : c;                                                          \
+    }
+#define NO_STEPS(sum, c, j) (sum)
+#define SOME_STEPS(sum, c, j) ACC_LOCAL(take_steps)(sum, c, steps, j)
+#define WRITE_TYPE(type, element)                                                                  \
+    do {                                                                                           \
+        if (steps->is_none) {                                                                      \
+            WRITE_ROWS(type, element, 0, NO_STEPS)                                                 \
+        } else {                                                                                   \
+            WRITE_ROWS(type, element, steps->beta != 0, SOME_STEPS)                                \
+        }                                                                                          \
     } while (0)
 
-/* Writes `cols` elements of a row. */
-static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int64_t cols,
-                                        int64_t stride, tg_type type)
+/* Writes `cols` elements, `stride` apart, of each row. */
+static TARGET void ACC_LOCAL(write_rows)(void *target, int64_t target_row, const ACC(elem) * sums,
+                                         int64_t sums_row, int64_t rows, int64_t cols,
+                                         int64_t stride, tg_type type,
+                                         const ACC_LOCAL(light_steps) * steps)
 {
 #if ACC_IS_FP32
     if (type == TG_TYPE_BF16) {
-        WRITE_ROW(bf16, uint16_t);
+        WRITE_TYPE(bf16, uint16_t);
         return;
     }
     if (type == TG_TYPE_FP16) {
-        WRITE_ROW(fp16, uint16_t);
+        WRITE_TYPE(fp16, uint16_t);
         return;
     }
-    uint8_t *fp8 = target;
-    if (type == TG_TYPE_FP8_E4M3) {
-        for (int64_t j = 0; j < cols; j++)
-            fp8[j * stride] = tgi_e4m3_from_fp32(row[j]);
-        return;
-    }
-    if (type == TG_TYPE_FP8_E5M2) {
-        for (int64_t j = 0; j < cols; j++)
-            fp8[j * stride] = tgi_e5m2_from_fp32(row[j]);
+    if (type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2) {
+        uint8_t *fp8 = target;
+        for (; rows > 0; rows--, fp8 += target_row, sums += sums_row)
+            for (int64_t j = 0; j < cols; j++)
+                fp8[j * stride] = type == TG_TYPE_FP8_E4M3 ? tgi_e4m3_from_fp32(sums[j])
+                                                           : tgi_e5m2_from_fp32(sums[j]);
         return;
     }
 #else
@@ -80,18 +117,29 @@ static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int
 #endif
     /* Elements that lie apart are stored one by one, because a masked store takes longer. */
     if (stride != 1) {
-        for (int64_t j = 0; j < cols; j++)
-            ((ACC(elem) *)target)[j * stride] = row[j];
+        for (ACC(elem) *values = target; rows > 0; rows--, values += target_row, sums += sums_row)
+            for (int64_t j = 0; j < cols; j++)
+                values[j * stride] = sums[j];
         return;
     }
 #if ACC_IS_FP32
-    WRITE_ROW(fp32, float);
+    WRITE_TYPE(fp32, float);
 #else
-    WRITE_ROW(fp64, double);
+    WRITE_TYPE(fp64, double);
 #endif
 }
 
-#undef WRITE_ROW
+static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int64_t cols,
+                                        int64_t stride, tg_type type)
+{
+    const ACC_LOCAL(light_steps) none = {.is_none = 1};
+    ACC_LOCAL(write_rows)(target, 0, row, 0, 1, cols, stride, type, &none);
+}
+
+#undef WRITE_ROWS
+#undef WRITE_TYPE
+#undef NO_STEPS
+#undef SOME_STEPS
 
 /* Each call below has a constant `kind` and a constant `is_narrow`, which says that D has 16 or 8
  * bits, so that each loop is vectorized for its activation. The last columns of a row are computed
@@ -185,26 +233,21 @@ static TARGET void ACC_LOCAL(combine_row)(ACC(elem) * row, const ACC(elem) * sum
     }
 }
 
-static TARGET void ACC_LOCAL(add_bias)(ACC(elem) * row, const tgi_finish *f, int64_t i, int64_t col,
-                                       int64_t cols)
+/* Reads the bias of `cols` columns from `col` on, or that of row i. */
+static TARGET void ACC_LOCAL(read_bias)(ACC(elem) * values, const tgi_finish *f, int64_t i,
+                                        int64_t col, int64_t cols)
 {
     const tgi_problem *p = f->problem;
-    const char *bias = f->bias;
-    int64_t bytes = tgi_type_bytes(p->d_type);
-    ACC(elem) values[FINISH_COLS];
-    if (p->epilogue.bias == TG_BIAS_ROW) {
-        ACC_LOCAL(read_row)(values, bias + i * bytes, 1, 1, p->d_type);
-        for (int64_t j = 0; j < cols; j++)
-            row[j] = ACC_EPILOGUE(add_bias)(row[j], values[0]);
-    } else {
-        ACC_LOCAL(read_row)(values, bias + col * bytes, cols, 1, p->d_type);
-        for (int64_t j = 0; j < cols; j++)
-            row[j] = ACC_EPILOGUE(add_bias)(row[j], values[j]);
-    }
+    const int is_by_row = p->epilogue.bias == TG_BIAS_ROW;
+    const char *bias = (const char *)f->bias + (is_by_row ? i : col) * tgi_type_bytes(p->d_type);
+    ACC_LOCAL(read_row)(values, bias, is_by_row ? 1 : cols, 1, p->d_type);
+    for (int64_t j = 1; is_by_row && j < cols; j++)
+        values[j] = values[0];
 }
 
-/* Finishes columns col .. col + cols - 1 of row i, at most FINISH_COLS. */
-static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t col, int64_t cols)
+/* Finishes columns col .. col + cols - 1 of row i, at most FINISH_COLS. `bias` holds theirs. */
+static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t col, int64_t cols,
+                                         const ACC(elem) * bias)
 {
     const tgi_problem *p = f->problem;
     const tgi_epilogue *e = &p->epilogue;
@@ -228,8 +271,8 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
         ACC_LOCAL(write_row)(running, row, cols, 1, ACC_TYPE);
         return;
     }
-    if (e->bias != TG_BIAS_NONE)
-        ACC_LOCAL(add_bias)(row, f, i, col, cols);
+    for (int64_t j = 0; e->bias != TG_BIAS_NONE && j < cols; j++)
+        row[j] = ACC_EPILOGUE(add_bias)(row[j], bias[j]);
     if (e->activation != TG_ACTIVATION_NONE)
         ACC_LOCAL(activate)(row, 1, cols, 0, e->activation, p->d_type);
 #if ACC_IS_FP32 /* D has a scale only if it is FP8 */
@@ -240,21 +283,53 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
     ACC_LOCAL(write_row)(target, row, cols, p->d.col, p->d_type);
 }
 
+/* Returns 1 if vectors take all steps from sums to D on their way. */
+static int ACC_LOCAL(is_light)(const tgi_finish *f)
+{
+    const tgi_problem *p = f->problem;
+    const tgi_epilogue *e = &p->epilogue;
+    const unsigned known = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
+    if (!f->is_first || !f->is_last)
+        return 0;
+    if (tgi_epilogue_is_sum_alone(e))
+        return 1;
+    return p->d.col == 1 && (e->beta == 0.0 || p->c.col == 1) && e->bias != TG_BIAS_ROW &&
+           (p->d_type == ACC_TYPE || p->d_type == TG_TYPE_BF16 || p->d_type == TG_TYPE_FP16) &&
+           (e->activation == TG_ACTIVATION_NONE || e->activation == TG_ACTIVATION_RELU) &&
+           (tgi_epilogue_find_used(e) & TGI_OPERANDS_EPILOGUE & ~known) == 0;
+}
+
 static TARGET void ACC_LOCAL(finish)(const tgi_finish *f)
 {
     const tgi_problem *p = f->problem;
+    const tgi_epilogue *e = &p->epilogue;
     const int64_t bytes = tgi_type_bytes(p->d_type);
-    const int is_sum_alone = f->is_first && f->is_last && tgi_epilogue_is_sum_alone(&p->epilogue);
+    const int is_light = ACC_LOCAL(is_light)(f);
+    ACC(elem) bias[FINISH_COLS] = {0};
+    ACC_LOCAL(light_steps)
+    steps = {.alpha = (ACC(elem))e->alpha,
+             .beta = (ACC(elem))e->beta,
+             .bias = e->bias == TG_BIAS_NONE ? NULL : bias,
+             .c_row = p->c.row,
+             .is_relu = e->activation == TG_ACTIVATION_RELU,
+             .is_none = tgi_epilogue_is_sum_alone(e)};
     /* Some columns of all rows are finished before the next ones, so that the lines of a D along
      * its columns stay in L1. */
-    for (int64_t col = 0; col < f->cols; col += FINISH_COLS) {
-        int64_t cols = f->cols - col < FINISH_COLS ? f->cols - col : FINISH_COLS;
-        for (int64_t i = 0; i < f->rows; i++) {
-            if (is_sum_alone)
-                ACC_LOCAL(write_row)
-            ((char *)f->d + (i * p->d.row + col * p->d.col) * bytes,
-             (const ACC(elem) *)f->sums + i * f->sums_row + col, cols, p->d.col, p->d_type);
-            else ACC_LOCAL(finish_row)(f, i, col, cols);
+    const int64_t most = is_light && p->d.col == 1 && !steps.bias ? f->cols : FINISH_COLS;
+    for (int64_t col = 0; col < f->cols; col += most) {
+        int64_t cols = f->cols - col < most ? f->cols - col : most;
+        if (e->bias == TG_BIAS_COL)
+            ACC_LOCAL(read_bias)(bias, f, 0, col, cols);
+        if (is_light && e->beta != 0.0)
+            steps.c = (const char *)f->c + col * bytes;
+        if (is_light)
+            ACC_LOCAL(write_rows)
+        ((char *)f->d + col * p->d.col * bytes, p->d.row, (const ACC(elem) *)f->sums + col,
+         f->sums_row, f->rows, cols, p->d.col, p->d_type, &steps);
+        for (int64_t i = 0; i < f->rows && !is_light; i++) {
+            if (e->bias == TG_BIAS_ROW)
+                ACC_LOCAL(read_bias)(bias, f, i, col, cols);
+            ACC_LOCAL(finish_row)(f, i, col, cols, bias);
         }
     }
 }

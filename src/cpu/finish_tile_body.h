@@ -14,6 +14,19 @@ TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTOR
 {
     const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
     const int64_t d_row = t->d_row;
+#if HAS_BF16_D
+    if (t->is_bf16) {
+        uint16_t *narrow = (uint16_t *)d;
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+            for (int v = 0; v < vectors; v++) {
+                const int cols = v == vectors - 1 && !is_whole ? last_cols : VECTOR_ELEMS;
+                IN(round)(narrow + i * d_row + v * VECTOR_ELEMS, accum[i][v], cols);
+            }
+        return;
+    }
+#endif
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3

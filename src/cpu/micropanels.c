@@ -56,42 +56,74 @@ int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t
 
 int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi_left *left)
 {
-    if (tiles->elem_bytes != tgi_type_bytes(p->type))
+    const int64_t inputs = tiles->k_per_elem; /* numbers that an element holds */
+    const int is_along_k = p->a.col == 1;
+    if (tiles->elem_bytes != inputs * tgi_type_bytes(p->type) || tiles->open)
         return 0;
-    if (p->a.col != 1 && p->a.row != 1)
+    if (inputs == 1 ? !is_along_k && p->a.row != 1
+                    : !is_along_k || p->a.row % inputs != 0 || p->k % inputs != 0)
         return 0;
-    left->order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
-    left->stride = p->a.col == 1 ? p->a.row : p->a.col;
+    left->order = is_along_k ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
+    left->stride = is_along_k ? p->a.row / inputs : p->a.col;
     left->is_in_micropanels = 0;
     return 1;
 }
 
-/* Runs a tile into local memory and applies the whole epilogue from there. It serves a D of another
+/* Sums of so many bytes stay in L1 until they are finished. */
+#define FINISH_BYTES 16384
+
+/* Runs tiles into local memory and applies the whole epilogue from there. It serves a D of another
  * type or layout, scales, and a C whose rows are not contiguous. */
-static void run_tile_and_finish(const tgi_micropanels *s, tgi_tile_fn *function, tgi_tile *tile,
-                                const void *a, const void *b, int64_t i, int64_t j, int64_t rows)
+static void run_tiles_and_finish(const tgi_micropanels *s, tgi_tile_fn *function, tgi_tile *tile,
+                                 const char *a, const char *b, int64_t i, int64_t j, int64_t count,
+                                 int is_along_rows)
 {
-    _Alignas(64) char sums[TGI_TILE_MAX_BYTES];
-    tile->d_row = s->tiles->cols;
+    const int64_t bytes = s->tiles->accum_bytes;
+    const int64_t call_tiles = tgi_cpu_is_narrow(s->tiles) ? 1 : count;
+    const int64_t rows = is_along_rows ? tile->rows : count * tile->rows;
+    const int64_t cols = is_along_rows ? (count - 1) * s->b.cols + tile->cols : tile->cols;
+    _Alignas(64) char sums[FINISH_BYTES];
+    tile->d_row = is_along_rows ? count * s->b.cols : s->tiles->cols;
+    tile->d_tile_stride = is_along_rows ? s->b.cols : tile->rows * tile->d_row;
     tile->has_room = 1;
-    function(tile, a, b, NULL, sums, NULL, 1.0, 0.0);
+    tile->tile_count = call_tiles;
+    for (int64_t t = 0; t < count; t += call_tiles)
+        function(tile, a + t * tile->a_tile_stride * s->tiles->elem_bytes,
+                 b + t * tile->b_tile_stride * s->tiles->elem_bytes, NULL,
+                 sums + t * tile->d_tile_stride * bytes, NULL, 1.0, 0.0);
     char *running = s->running;
     int64_t offset = running ? i * s->running_row + j : 0;
     tgi_finish block = {.rows = rows,
-                        .cols = tile->cols,
+                        .cols = cols,
                         .sums = sums,
-                        .sums_row = s->tiles->cols,
-                        .running = running ? running + offset * s->tiles->accum_bytes : NULL,
+                        .sums_row = tile->d_row,
+                        .running = running ? running + offset * bytes : NULL,
                         .running_row = s->running_row,
                         .is_first = s->is_first,
                         .is_last = s->is_last};
     tgi_cpu_finish(s->call, s->kernels->finish, s->batch, s->row + i, s->col + j, &block);
 }
 
+int tgi_cpu_do_tiles_round(const tgi_problem *p, const tgi_tile_set *tiles)
+{
+    const tgi_epilogue *e = &p->epilogue;
+    return tiles->has_bf16_d && p->d_type == TG_TYPE_BF16 && p->d.col == 1 && e->alpha == 1.0 &&
+           e->activation <= TG_ACTIVATION_RELU &&
+           (tgi_epilogue_find_used(e) & TGI_OPERANDS_EPILOGUE) == 0;
+}
+
+/* Returns 1 if tiles store D as BF16. */
+static int is_bf16(const tgi_micropanels *s)
+{
+    return s->is_first && s->is_last && tgi_cpu_do_tiles_round(s->call->problem, s->tiles);
+}
+
 /* Returns 1 if tiles may write D themselves. */
 static int is_fused(const tgi_micropanels *s)
 {
     const tgi_problem *p = s->call->problem;
+    if (is_bf16(s))
+        return 1;
     int reads_c = s->is_first && p->epilogue.beta != 0.0;
     if (tgi_cpu_is_narrow(s->tiles) && p->epilogue.activation > TG_ACTIVATION_RELU)
         return 0;
@@ -148,19 +180,24 @@ static void run_tiles(tile_walk *walk, const char *b, int64_t i, int64_t j, int6
     const int64_t bytes = s->tiles->accum_bytes, elem_bytes = s->tiles->elem_bytes;
     const int is_along_rows = walk->is_along_rows;
     tgi_tile *tile = &walk->tile;
+    const int64_t d_bytes = tile->is_bf16 ? tgi_type_bytes(TG_TYPE_BF16) : bytes;
     tgi_tile_fn *function = s->tiles->functions[tile->rows - 1][s->a.order];
     const char *a = walk->a;
-    const int64_t call_tiles = walk->target == TO_FINISH || tgi_cpu_is_narrow(s->tiles) ? 1 : count;
-    tile->tile_count = call_tiles;
-    for (; count > 0; count -= call_tiles) {
+    const int64_t most = walk->target == TO_FINISH
+                             ? FINISH_BYTES / (s->tiles->rows * s->tiles->cols * bytes)
+                         : tgi_cpu_is_narrow(s->tiles) ? 1
+                                                       : count;
+    for (int64_t call_tiles; count > 0; count -= call_tiles) {
+        call_tiles = count < most ? count : most;
+        tile->tile_count = call_tiles;
         if (walk->target == TO_FINISH) {
-            run_tile_and_finish(s, function, tile, a, b, i, j, tile->rows);
+            run_tiles_and_finish(s, function, tile, a, b, i, j, call_tiles, is_along_rows);
         } else {
             const int64_t bias_elems = tile->bias == TG_BIAS_ROW   ? i
                                        : tile->bias == TG_BIAS_COL ? j
                                                                    : 0;
             function(tile, a, b, walk->c + (i * tile->c_row + j) * bytes,
-                     walk->d + (i * tile->d_row + j) * bytes, walk->bias + bias_elems * bytes,
+                     walk->d + (i * tile->d_row + j) * d_bytes, walk->bias + bias_elems * bytes,
                      walk->alpha, walk->beta);
         }
         a += call_tiles * tile->a_tile_stride * elem_bytes;
@@ -176,7 +213,6 @@ static void run_tiles(tile_walk *walk, const char *b, int64_t i, int64_t j, int6
 static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
 {
     const tgi_problem *p = s->call->problem;
-    const int64_t bytes = s->tiles->accum_bytes;
     tgi_tile *tile = &walk->tile;
     walk->micropanels = s;
     walk->a_row = s->a.is_in_micropanels        ? s->k_elems
@@ -190,6 +226,7 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     walk->alpha = 1.0;
     walk->beta = 0.0;
     tile->is_streamed = tile->is_d_far = 0;
+    tile->is_bf16 = walk->target == TO_D && is_bf16(s);
     tile->b_ahead = 0;
     tile->has_room = 0;
     tile->prefetch = s->prefetch;
@@ -200,11 +237,12 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
         tile->d_row = tile->c_row = s->sums_row;
         return;
     }
-    walk->d = (char *)tgi_cpu_at(s->call->d, &p->d, s->batch, s->row, s->col, bytes);
+    walk->d =
+        (char *)tgi_cpu_at(s->call->d, &p->d, s->batch, s->row, s->col, tgi_type_bytes(p->d_type));
     walk->c = walk->bias = walk->d;
     tile->d_row = tile->c_row = p->d.row;
     if (s->is_first && p->epilogue.beta != 0.0) {
-        walk->c = tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, bytes);
+        walk->c = tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, s->tiles->accum_bytes);
         tile->c_row = p->c.row;
     }
     walk->alpha = p->epilogue.alpha;

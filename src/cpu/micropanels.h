@@ -97,6 +97,9 @@ static inline void tgi_cpu_set_epilogue(tgi_tile *tile, double alpha, double bet
                      activation == TG_ACTIVATION_NONE;
 }
 
+/* Returns 1 if tiles store D as BF16 if they sum all of k. */
+int tgi_cpu_do_tiles_round(const tgi_problem *problem, const tgi_tile_set *tiles);
+
 /* Fills *left and returns 1 if tiles can read A in place, else returns 0. */
 int tgi_cpu_read_a_in_place(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_left *left);
 

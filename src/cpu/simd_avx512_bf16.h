@@ -35,6 +35,15 @@ INLINE bf16x2_vec bf16x2_load_some(const uint32_t *p, int n)
 {
     return _mm512_maskz_loadu_epi32(mask16(n), p);
 }
+/* Stores n sums as BF16. Subnormal ones become zero. */
+INLINE void bf16x2_round(uint16_t *p, fp32_vec x, int n)
+{
+    const __m256i bits = (__m256i)_mm512_cvtneps_pbh(x);
+    if (n < 16)
+        _mm256_mask_storeu_epi16(p, mask16(n), bits);
+    else
+        _mm256_storeu_si256((__m256i *)p, bits);
+}
 INLINE fp32_vec bf16x2_dot(bf16x2_vec x, bf16x2_vec y, fp32_vec z)
 {
     return _mm512_dpbf16_ps(z, (__m512bh)x, (__m512bh)y);

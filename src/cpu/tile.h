@@ -38,6 +38,7 @@ typedef struct tgi_tile {
     int is_by_memory; /* the sums of a wide tile go to D through memory */
     int is_d_far;     /* D is prefetched before the sums are formed, by wide tiles C too */
     int is_streamed;  /* D is written by non-temporal stores; its rows are aligned to vectors */
+    int is_bf16;      /* D is BF16, in a set that has_bf16_d; nothing but ReLU comes before */
     tgi_prefetch *prefetch; /* rows of later blocks, in family `packed`, or NULL */
     tg_bias bias;
     tg_activation activation; /* narrow tiles have at most ReLU */
@@ -62,6 +63,7 @@ typedef struct tgi_tile_set {
     int64_t k_per_elem;    /* products an element holds: 2 for BF16 pairs, else 1 */
     int64_t k_multiple;    /* blocks are packed with zeros to so many elements along k */
     int64_t accum_bytes;   /* size of C's and D's elements: FP32 4, FP64 8 */
+    int has_bf16_d;        /* tiles may store BF16 */
     int has_fma;           /* 1: one instruction multiplies and adds; 0: two do */
     int vectors_per_cycle; /* vectors of sums to which a core adds products in a cycle */
     tgi_tile_fn *const (*functions)[TGI_A_ORDER_COUNT];

@@ -36,6 +36,14 @@ TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, c
     }
 }
 
+/* Tiles of BF16 pairs may store D as BF16. D_AT is element i of D in either case. */
+#define HAS_BF16_D (K_PER_ELEM == 2)
+#if HAS_BF16_D
+#define D_AT(d, i) ((ACC(elem) *)((char *)(d) + (i) * (t->is_bf16 ? 2 : (int64_t)sizeof *(d))))
+#else
+#define D_AT(d, i) ((d) + (i))
+#endif
+
 #if TILE_VECTORS == 1
 #include "cpu/narrow_tile_body.h"
 #else
@@ -88,12 +96,12 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
         for (int v = 0; v < vectors; v++)
             accum[i][v] = ACC(zero)();
     if (t->is_d_far) {
-        const ACC(elem) *far = d + t->d_ahead;
+        const ACC(elem) *far = D_AT(d, t->d_ahead);
 #pragma GCC unroll 14
         for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3
             for (int v = 0; v < vectors; v++)
-                __builtin_prefetch(far + i * t->d_row + v * VECTOR_ELEMS);
+                __builtin_prefetch(D_AT(far, i * t->d_row + v * VECTOR_ELEMS));
         if (beta != 0.0 && c != d)
             TILE(prefetch_c)(t, c, rows);
     }
@@ -164,7 +172,7 @@ TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start, con
         a += t->a_tile_stride;
         b += t->b_tile_stride;
         c += t->c_tile_stride;
-        d += t->d_tile_stride;
+        d = D_AT(d, t->d_tile_stride);
         bias += t->bias_tile_stride;
     }
 }
@@ -295,6 +303,7 @@ static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
                                             .k_per_elem = K_PER_ELEM,
                                             .k_multiple = 1,
                                             .accum_bytes = sizeof(ACC(elem)),
+                                            .has_bf16_d = HAS_BF16_D,
                                             .has_fma = HAS_FMA,
                                             .vectors_per_cycle = 1 + HAS_FMA,
                                             .functions = TILE(tile_functions),
@@ -304,6 +313,8 @@ static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
 #undef AHEAD_LINE
 #undef AHEAD_LINES
 #undef HAS_PREFETCH
+#undef HAS_BF16_D
+#undef D_AT
 #undef A_POINTERS
 #undef A_ROW
 #undef RUN_LINE
