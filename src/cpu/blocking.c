@@ -37,7 +37,8 @@ int tgi_cpu_count_threads(const tgi_machine *machine, double serial_s)
 static int must_pack_a(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_set *tiles)
 {
     int64_t bytes = tgi_type_bytes(p->type);
-    if (tiles->elem_bytes != bytes || (p->a.col != 1 && p->a.row != 1))
+    tgi_left left;
+    if (!tgi_cpu_read_a_in_place(p, tiles, &left))
         return 1;
     int64_t reuse_count = tgi_divide_up(p->n, tiles->cols);
     if (reuse_count <= 2)
@@ -87,7 +88,9 @@ static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
     double loads =
         1.0 + f->packed_load_share * (1.0 / tile_rows - 1.0 / tiles->rows +
                                       tiles->vector_elems * (1.0 / tile_cols - 1.0 / tiles->cols));
-    return rows * cols * k / macs_per_cycle * loads + packed * f->packed_copy_cycles;
+    const double copied_words =
+        packed * (double)tiles->elem_bytes / (double)tiles->k_per_elem / 4.0;
+    return rows * cols * k / macs_per_cycle * loads + copied_words * f->packed_copy_cycles;
 }
 
 static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int thread_count,
@@ -198,6 +201,9 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     /* On 512-bit units half a vector takes as long as a whole one. */
     double macs_per_cycle =
         tgi_cpu_macs_per_cycle(kernel) * tiles->vector_elems / kernels->tiles->vector_elems;
+    /* Processors with AMX multiply vectors of BF16 pairs in one unit. */
+    if (kernel->math == TGI_MATH_dot && !tiles->open && machine->features & TGI_FEATURE_AMX_BF16)
+        macs_per_cycle /= 2.0;
     decision->kc = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
     if (decision->kc < p->k)
         decision->kc = tgi_round_up(decision->kc, tiles->k_multiple * tiles->k_per_elem);
@@ -236,6 +242,9 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     if (p->d.col != 1) /* elements of D are finished one by one */
         work->fixed_cycles +=
             f->apart_cycles * (double)p->m * (double)p->n * (double)p->batch_count;
+    if (p->d.col == 1 && !tgi_cpu_is_d_plain(p) && !tgi_cpu_do_tiles_round(p, tiles))
+        work->fixed_cycles +=
+            f->packed_finish_cycles * (double)p->m * (double)p->n * (double)p->batch_count;
     work->memory_bytes = tgi_model_operand_bytes(p);
     work->memory_share = decision->is_b_packed || decision->is_along_rows ? 1.0 : f->packed_b_share;
     work->thread_count = (int)(tasks < thread_count ? tasks : thread_count);

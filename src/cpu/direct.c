@@ -2,7 +2,6 @@
  * Family `direct` runs register tiles on the operands in place, in one thread, without workspace.
  * It serves matrices so small that packing or waking threads costs more than it saves.
  */
-
 #include "cpu/micropanels.h"
 #include "model/cpu_model.h"
 
@@ -62,18 +61,19 @@ static double count_column_cycles(const tgi_machine *machine, const tgi_problem 
                                   double micropanel_count, double copied_elems)
 {
     const tgi_cpu_figures *f = tgi_figures_find_cpu();
-    const double bytes = (double)tgi_type_bytes(p->type), l2_bytes = (double)machine->l2_bytes;
+    const double bytes = (double)tgi_type_bytes(p->type);
+    const double l2_bytes = tgi_model_cpu_l2_bytes(machine);
     const double a_bytes = (double)(p->m * p->k) * bytes;
     const double b_elems =
         copied_elems > 0.0 || p->k <= TGI_SKINNY_ROWS ? 0.0 : (double)(p->k * p->n);
     const double d_elems = p->m <= TGI_SKINNY_ROWS ? 0.0 : (double)(p->m * p->n);
-    const double wide_bytes = (b_elems + d_elems) * bytes - l2_bytes / 8.0;
-    const double again_cycles = a_bytes > l2_bytes / 2.0              ? f->direct_far_a_cycles
-                                : a_bytes > (double)machine->l1_bytes ? f->direct_a_cycles
-                                                                      : 0.0;
+    const double wide_bytes = (b_elems + d_elems) * bytes;
+    double again_cycles = a_bytes > (double)machine->l1_bytes ? f->direct_a_cycles : 0.0;
+    again_cycles = a_bytes > l2_bytes / 2.0 ? f->direct_far_a_cycles : again_cycles;
     if (micropanel_count < 2.0)
         return 0.0;
-    return (wide_bytes > 0.0 ? f->direct_column_cycles * wide_bytes : 0.0) +
+    return f->direct_column_cycles * tgi_model_find_excess(wide_bytes, l2_bytes / 8.0) +
+           f->direct_far_column_cycles * tgi_model_find_excess(wide_bytes, l2_bytes) +
            again_cycles * a_bytes * (micropanel_count - 1.0);
 }
 
@@ -89,7 +89,7 @@ static double count_activated_bytes(const tgi_machine *machine, const tgi_proble
 {
     const double entry_bytes = (double)(p->m * p->n * tgi_type_bytes(p->d_type));
     const int is_in_tiles = p->epilogue.activation == find_tile_activation(&p->epilogue);
-    if (is_in_tiles || entry_bytes <= (double)machine->l2_bytes / 2.0)
+    if (is_in_tiles || entry_bytes <= tgi_model_cpu_l2_bytes(machine) / 2.0)
         return 0.0;
     return 2.0 * entry_bytes * (double)p->batch_count;
 }
@@ -135,9 +135,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     /* Each row tile reads B again. Reads from L1 are free, reads from L2 cost little, and reads
      * from memory suffer from long strides. */
     double b_bytes = (double)p->k * (double)p->n * (double)tiles->elem_bytes;
-    double reread_cycles = b_bytes > (double)machine->l2_bytes / 2.0 ? f->direct_far_b_cycles
-                           : b_bytes > (double)machine->l1_bytes     ? f->direct_b_cycles
-                                                                     : 0.0;
+    double reread_cycles = b_bytes > tgi_model_cpu_l2_bytes(machine) / 2.0 ? f->direct_far_b_cycles
+                           : b_bytes > (double)machine->l1_bytes           ? f->direct_b_cycles
+                                                                           : 0.0;
     double reread_bytes = (row_tiles - 1.0) * b_bytes * batch_count;
     tgi_cpu_work work = {
         .macs = (double)p->m * cols * (double)p->k * batch_count,

@@ -4,6 +4,10 @@
 
 #include "model/figures.h"
 
+/* The processor that the figures are fitted to has so much. The rest of a larger L2 is left out,
+ * because the operands of a call are seldom there. */
+#define COUNTED_L2_BYTES ((int64_t)1 << 20)
+
 double tgi_model_operand_bytes(const tgi_problem *problem)
 {
     double in_bytes = (double)tgi_type_bytes(problem->type);
@@ -12,6 +16,11 @@ double tgi_model_operand_bytes(const tgi_problem *problem)
     double c_share = problem->epilogue.beta != 0.0 ? 2.0 : 1.0;
     return (double)problem->batch_count *
            (in_bytes * (m * k + k * n) + c_share * out_bytes * m * n);
+}
+
+double tgi_model_cpu_l2_bytes(const tgi_machine *machine)
+{
+    return (double)(machine->l2_bytes < COUNTED_L2_BYTES ? machine->l2_bytes : COUNTED_L2_BYTES);
 }
 
 /* Returns the seconds that a job takes to start its threads and to wait for them. */
@@ -41,7 +50,7 @@ double tgi_model_cpu_seconds(const tgi_machine *machine, const tgi_cpu_work *wor
         rate = f->memory_bytes_per_s * threads * work->memory_share;
         if (rate > f->all_memory_bytes_per_s)
             rate = f->all_memory_bytes_per_s;
-    } else if (work->memory_bytes > (double)machine->l2_bytes) {
+    } else if (work->memory_bytes > tgi_model_cpu_l2_bytes(machine)) {
         rate = f->cache_bytes_per_s * threads * work->memory_share;
     }
     double memory_s = work->memory_bytes / rate;

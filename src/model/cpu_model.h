@@ -18,6 +18,15 @@ typedef struct tgi_cpu_work {
     int thread_count;
 } tgi_cpu_work;
 
+/* Returns how far x is above the limit, or 0. */
+static inline double tgi_model_find_excess(double x, double limit)
+{
+    return x > limit ? x - limit : 0.0;
+}
+
+/* Returns the bytes of L2 on which predictions count. */
+double tgi_model_cpu_l2_bytes(const tgi_machine *machine);
+
 /* Returns the seconds of the work on the machine. */
 double tgi_model_cpu_seconds(const tgi_machine *machine, const tgi_cpu_work *work);
 
