@@ -127,10 +127,10 @@ static void test_hostile(void **state)
     run_hostile(FILL_UNIFORM_HEADS, 1);
 }
 
-static void test_wild(void **state)
+static void test_nonfinite(void **state)
 {
     (void)state;
-    run_hostile(FILL_WILD_HEADS, 2);
+    run_hostile(FILL_NONFINITE_HEADS, 2);
 }
 
 /* Rows of numbers that are not sliced are those of AVX-512, up to rounding. */
@@ -185,7 +185,7 @@ static void test_bits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hostile), cmocka_unit_test(test_wild),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hostile), cmocka_unit_test(test_nonfinite),
                                        cmocka_unit_test(test_spoilt), cmocka_unit_test(test_bits)};
     tgi_machine machine;
     tgi_cpu_detect(&machine);
