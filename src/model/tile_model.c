@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "kernels/mma/mma_shape.h"
 #include "model/figures.h"
 
 static int is_narrow(tg_type type)
@@ -240,7 +241,9 @@ static double find_mma_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
     if (kernel->math == TGI_MATH_fma)
         return arch->fp32_lanes;
     const double rate = is_tf32 ? arch->tf32_mma : is_fp8 ? arch->fp8_mma : arch->fp16_mma;
-    return fmin(rate * gpu->mma_share, f->mma_macs_per_cycle * (is_tf32 ? 0.5 : 1.0));
+    const int is_rounding = is_tf32 && !TGI_MMA_IS_ROUNDED_AHEAD(4, kernel->tile_cols);
+    return fmin(rate * gpu->mma_share, f->mma_macs_per_cycle * (is_tf32 ? 0.5 : 1.0)) *
+           (is_rounding ? f->mma_rounding_share : 1.0);
 }
 
 int tgi_model_prefers_slices(const tgi_gpu *gpu, const tgi_kernel *kernel, tg_precision precision)

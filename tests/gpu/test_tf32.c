@@ -23,7 +23,7 @@
 enum { number_count = 4096, others = 64 };
 
 static const char *const kernels[] = {
-    "cuda_mma_sm80_tf32_64x64x32", "cuda_mma_sm80_tf32_128x128x16",
+    "cuda_mma_sm80_tf32_64x64x32", "cuda_mma_sm80_tf32_128x128x16", "cuda_mma_sm80_tf32_128x256x32",
     "cuda_wgmma_sm90a_tf32_64x64x32", "cuda_wgmma_sm90a_tf32_128x128x32"};
 
 /* Fills in numbers of every exponent, whose bits below the tenth are none, ties, next to ties, and

@@ -45,11 +45,19 @@ static int find_copy_bytes(const tgi_problem *p, int is_b, int is_along_k)
     return (int)(places & -places);
 }
 
-void tgi_mma_describe(const tgi_problem *p, int is_b, tgi_mma_access *operand)
+int tgi_mma_is_rounded_ahead(const tgi_kernel *kernel)
 {
-    const int is_offset = is_b ? p->is_b_offset : p->is_a_offset;
+    return TGI_MMA_IS_ROUNDED_AHEAD(tgi_type_bytes(kernel->type), kernel->tile_cols);
+}
+
+void tgi_mma_describe(const tgi_kernel *kernel, const tgi_problem *p, int is_b,
+                      tgi_mma_access *operand)
+{
+    /* An operand that is rounded ahead is repacked, as one that lies at any address. */
+    const int is_rounded = tgi_mma_is_rounded_ahead(kernel);
+    const int is_offset = is_rounded || (is_b ? p->is_b_offset : p->is_a_offset);
     /* Kernels of FP8 read A only in lines along k. */
-    const int can_be_across = is_b || !tgi_type_is_fp8(p->type);
+    const int can_be_across = !is_rounded && (is_b || !tgi_type_is_fp8(p->type));
     operand->is_along_k =
         !can_be_across || (is_b ? tgi_gemm_is_b_along_k(p) : tgi_gemm_is_a_along_k(p));
     operand->copy_bytes =
@@ -149,16 +157,17 @@ static void propose_side(const tgi_machine *machine, const tgi_problem *p, int i
                          tgi_proposal *proposal)
 {
     tgi_mma_access operand[2];
-    tgi_mma_describe(p, 0, &operand[0]);
-    tgi_mma_describe(p, 1, &operand[1]);
+    tgi_mma_describe(proposal->kernel, p, 0, &operand[0]);
+    tgi_mma_describe(proposal->kernel, p, 1, &operand[1]);
     tgi_proposal packed = *proposal;
-    propose_one(machine, p, operand, 0, is_transposed, proposal);
+    if (!tgi_mma_is_rounded_ahead(proposal->kernel))
+        propose_one(machine, p, operand, 0, is_transposed, proposal);
     if (!operand[0].can_repack && !operand[1].can_repack)
         return;
     if (operand[0].can_repack && operand[1].can_repack)
         tgi_mma_pad(proposal->kernel, operand);
     propose_one(machine, p, operand, 1, is_transposed, &packed);
-    if (packed.predicted_s < proposal->predicted_s)
+    if (!proposal->is_legal || packed.predicted_s < proposal->predicted_s)
         *proposal = packed;
 }
 

@@ -15,8 +15,12 @@ typedef struct tgi_mma_access {
     tgi_operand packed; /* its copy, in lines that run as is_along_k says */
 } tgi_mma_access;
 
-/* Describes A, or B where is_b is 1. */
-void tgi_mma_describe(const tgi_problem *problem, int is_b, tgi_mma_access *operand);
+/* Returns 1 if the kernel reads copies of FP32 operands that were rounded to TF32. */
+int tgi_mma_is_rounded_ahead(const tgi_kernel *kernel);
+
+/* Describes A, or B where is_b is 1, as the kernel reads it. */
+void tgi_mma_describe(const tgi_kernel *kernel, const tgi_problem *problem, int is_b,
+                      tgi_mma_access *operand);
 
 /* Extends the copies of both operands with zeros to a whole stage of the kernel, which then
  * multiplies no stage that k ends in. */

@@ -107,11 +107,12 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
     if (decision->is_transposed)
         tgi_problem_transpose(&p);
     for (int i = 0; i < 2; i++) {
-        tgi_mma_describe(&p, i, &operand[i]);
+        tgi_mma_describe(proposal->kernel, &p, i, &operand[i]);
         prepared->is_repacked[i] = decision->is_repacked[i];
     }
     if (prepared->is_repacked[0] && prepared->is_repacked[1])
         tgi_mma_pad(proposal->kernel, operand);
+    prepared->repack.args.is_rounded = tgi_mma_is_rounded_ahead(proposal->kernel);
     prepared->whole_rows = decision->whole_rows;
     tgi_problem rest = p;
     rest.m -= decision->whole_rows;

@@ -1,13 +1,15 @@
 /*
  * Repacks operands of 1, 2 and 4 bytes an element. The copy has lines that begin at multiples of 16
- * bytes, as TMA and vector copies need them. Lines of contiguous elements are read in aligned units
- * of 16 bytes, which are shifted if lines begin between them. Other lines are read side by side and
- * transposed in shared memory. Zeros follow the lines' ends and the last line.
+ * bytes, as TMA and vector copies need them. FP32 may be rounded to TF32 on the way. Lines of
+ * contiguous elements are read in aligned units of 16 bytes, which are shifted if lines begin
+ * between them. Other lines are read side by side and transposed in shared memory. Zeros follow the
+ * lines' ends and the last line.
  */
 #include "kernels/ptx/launch.cuh"
 #include "kernels/copy/repack_args.h"
 #include "kernels/copy/shifted_unit.cuh"
 #include "kernels/instances.cuh"
+#include "kernels/ptx/convert.cuh"
 
 #define TGI_WARPS (TGI_REPACK_THREADS / 32)
 
@@ -16,6 +18,20 @@ static __device__ __forceinline__ int64_t divide(int64_t count, int64_t by)
 {
     return (count | by) >> 32 ? count / by
                               : static_cast<uint32_t>(count) / static_cast<uint32_t>(by);
+}
+
+/* Rounds a word to TF32 if it is a whole element, and elements are rounded. */
+template <typename T>
+static __device__ __forceinline__ uint32_t round_word(uint32_t word, int is_rounded)
+{
+    return sizeof(T) == 4 && is_rounded ? tgi_round_tf32(word) : word;
+}
+
+template <typename T>
+static __device__ __forceinline__ uint4 round_unit(const uint4 &unit, int is_rounded)
+{
+    return make_uint4(round_word<T>(unit.x, is_rounded), round_word<T>(unit.y, is_rounded),
+                      round_word<T>(unit.z, is_rounded), round_word<T>(unit.w, is_rounded));
 }
 
 /* A place is the part of the lines that a warp copies at once. Bytes count from the task's first
@@ -27,6 +43,7 @@ struct task_place {
     int line_count, copy_line_count; /* lines that are read and that are written */
     int begin, end;                  /* where the lines begin, 0 or less, and end */
     int copy_bytes;                  /* bytes of each line that are written */
+    int is_rounded;                  /* of tgi_repack_args */
 };
 
 /* Returns 1 if the aligned units of memory that hold the unit at `offset` of a line lie inside the
@@ -61,7 +78,7 @@ template <typename T> static __device__ __forceinline__ void move_ends(const tas
             word[i / per_word] |= static_cast<uint32_t>(reinterpret_cast<const T *>(from)[i])
                                   << i % per_word * 8 * elem_bytes;
     *reinterpret_cast<uint4 *>(place.target + line * place.pitch + offset) =
-        make_uint4(word[0], word[1], word[2], word[3]);
+        round_unit<T>(make_uint4(word[0], word[1], word[2], word[3]), place.is_rounded);
 }
 
 /* Copies a unit of 16 bytes of each line by a lane, from the one or two aligned units of memory
@@ -91,7 +108,7 @@ template <typename T> static __device__ __forceinline__ void move_task(const tas
         if (i < place.copy_line_count && offset < place.copy_bytes &&
             (is_behind || is_whole(place, offset, in_unit)))
             *reinterpret_cast<uint4 *>(to + i * place.pitch) =
-                tgi_cut_unit(first[i], second[i], in_unit);
+                round_unit<T>(tgi_cut_unit(first[i], second[i], in_unit), place.is_rounded);
     }
 }
 
@@ -102,7 +119,8 @@ static __device__ __forceinline__ int clamp_count(int64_t count, int most)
 
 /* Copies task number `task` of lines of contiguous elements by a warp. */
 template <typename T>
-static __device__ __forceinline__ void copy_task(const tgi_repack_job &job, int64_t task)
+static __device__ __forceinline__ void copy_task(const tgi_repack_job &job, int is_rounded,
+                                                 int64_t task)
 {
     constexpr int elem_bytes = sizeof(T);
     const int64_t across =
@@ -126,13 +144,14 @@ static __device__ __forceinline__ void copy_task(const tgi_repack_job &job, int6
     place.end = clamp_count(job.elem_count * elem_bytes - byte,
                             TGI_REPACK_TASK_BYTES + TGI_REPACK_UNIT_BYTES);
     place.copy_bytes = clamp_count(job.copy_bytes - byte, TGI_REPACK_TASK_BYTES);
+    place.is_rounded = is_rounded;
     move_task<T>(place);
 }
 
 /* Transposes a tile of lines whose elements are not contiguous by a block. */
 template <typename T>
 static __device__ __forceinline__ void
-transpose_tile(const tgi_repack_job &job, int64_t task,
+transpose_tile(const tgi_repack_job &job, int is_rounded, int64_t task,
                T (&tile)[TGI_REPACK_TILE][TGI_REPACK_TILE + 4 / sizeof(T)])
 {
     const int64_t padded = job.copy_bytes / static_cast<int>(sizeof(T));
@@ -158,7 +177,7 @@ transpose_tile(const tgi_repack_job &job, int64_t task,
         if (line < job.copy_line_count && elem < padded)
             reinterpret_cast<T *>(static_cast<char *>(job.target) +
                                   (batch * job.copy_line_count + line) * job.pitch_bytes)[elem] =
-                tile[i][along];
+                static_cast<T>(round_word<T>(tile[i][along], is_rounded));
     }
     __syncthreads(); /* the next tile must not overwrite elements that are still read */
 }
@@ -176,11 +195,11 @@ template <typename T> static __device__ __forceinline__ void repack(const tgi_re
     const int64_t both = first + count_tasks(args.job[1], 1);
     for (int64_t i = static_cast<int64_t>(blockIdx.x) * TGI_WARPS + threadIdx.x / 32; i < both;
          i += static_cast<int64_t>(gridDim.x) * TGI_WARPS)
-        copy_task<T>(args.job[i >= first], i >= first ? i - first : i);
+        copy_task<T>(args.job[i >= first], args.is_rounded, i >= first ? i - first : i);
 #pragma unroll
     for (int j = 0; j < 2; j++)
         for (int64_t i = blockIdx.x; i < count_tasks(args.job[j], 0); i += gridDim.x)
-            transpose_tile<T>(args.job[j], i, tile);
+            transpose_tile<T>(args.job[j], args.is_rounded, i, tile);
 }
 
 #define TGI_REPACK(name, type)                                                                     \

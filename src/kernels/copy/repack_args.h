@@ -32,6 +32,7 @@ typedef struct tgi_repack_job {
 /* Up to two operands, repacked by one kernel. */
 typedef struct tgi_repack_args {
     tgi_repack_job job[2];
+    int32_t is_rounded; /* 1: elements are FP32, of which TF32 numbers are made */
 } tgi_repack_args;
 
 #endif

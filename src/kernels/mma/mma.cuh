@@ -70,10 +70,11 @@ struct tgi_mma {
                 Math::prepare(b[j]);
         }
 
-        /* Adds the products. Rows go down one column and up the next, so that the fragment of A at
-         * each row of them is used twice. */
+        /* Adds the products. If B's lines run along k, a fragment of B is multiplied by all of A,
+         * down and up, else one of A by all of B, whichever was measured to be faster. */
         __device__ __forceinline__ void multiply(sums &sum) const
         {
+            constexpr int cols = 2 * col_fragments;
             uint32_t own_a[row_fragments][Math::words], own_b[col_fragments][Math::words];
 #pragma unroll
             for (int i = 0; i < row_fragments; i++)
@@ -82,13 +83,14 @@ struct tgi_mma {
             for (int j = 0; j < col_fragments; j++)
                 Math::template take<0>(own_b[j], b[j]);
 #pragma unroll
-            for (int j = 0; j < 2 * col_fragments; j++)
-#pragma unroll
-                for (int at = 0; at < row_fragments; at++) {
-                    const int i = j % 2 ? row_fragments - 1 - at : at;
-                    float(&own)[4] = *reinterpret_cast<float(*)[4]>(&sum[i][4 * j]);
-                    Math::multiply(own, own_a[i], own_b[j / 2], j % 2);
-                }
+            for (int product = 0; product < row_fragments * cols; product++) {
+                const int count = B_along_k ? row_fragments : cols;
+                const int kept = product / count, at = product % count;
+                const int other = kept % 2 ? count - 1 - at : at;
+                const int i = B_along_k ? other : kept, j = B_along_k ? kept : other;
+                float(&own)[4] = *reinterpret_cast<float(*)[4]>(&sum[i][4 * j]);
+                Math::multiply(own, own_a[i], own_b[j / 2], j % 2);
+            }
         }
     };
 

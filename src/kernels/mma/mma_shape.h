@@ -15,6 +15,10 @@
  * large tiles have more columns than those of others. */
 #define TGI_MMA_HAS_BODIES_APART(thread_cols) ((thread_cols) > 8)
 
+/* Tells whether a pass rounds FP32 operands to TF32 on their way into the workspace, in lines along
+ * k. Warps of smaller tiles round what they read. */
+#define TGI_MMA_IS_ROUNDED_AHEAD(elem_bytes, cols) ((elem_bytes) == 4 && (cols) > 128)
+
 /* Shared memory holds stages. While the first stages of the next tile are copied into all but the
  * last one, warps store D through that one: 16 KiB for each four warps. */
 #define TGI_MMA_STAGE_BYTES(rows, cols, depth, elem_bytes)                                         \
