@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "kernels/mma/mma_shape.h"
 #include "model/figures.h"
 
 static int is_narrow(tg_type type)
@@ -241,9 +240,7 @@ static double find_mma_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
     if (kernel->math == TGI_MATH_fma)
         return arch->fp32_lanes;
     const double rate = is_tf32 ? arch->tf32_mma : is_fp8 ? arch->fp8_mma : arch->fp16_mma;
-    const int is_rounding = is_tf32 && !TGI_MMA_IS_ROUNDED_AHEAD(4, kernel->tile_cols);
-    return fmin(rate * gpu->mma_share, f->mma_macs_per_cycle * (is_tf32 ? 0.5 : 1.0)) *
-           (is_rounding ? f->mma_rounding_share : 1.0);
+    return fmin(rate * gpu->mma_share, f->mma_macs_per_cycle * (is_tf32 ? 0.5 : 1.0));
 }
 
 int tgi_model_prefers_slices(const tgi_gpu *gpu, const tgi_kernel *kernel, tg_precision precision)
@@ -298,8 +295,9 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
         (double)(kernel->tile_rows + kernel->tile_cols) * kernel->tile_depth *
         (has_slices ? 2.0 * sliced->slice_count : (double)tgi_type_bytes(p->type));
     const double load_s = load_bytes / (f->mma_load_bytes_per_cycle * gpu->clock_hz);
-    const double multiply_s =
-        elems * kernel->tile_depth / (find_mma_rate(gpu, kernel) * gpu->clock_hz) / share;
+    const double rounding_share = work->is_rounding ? f->mma_rounding_share : 1.0;
+    const double multiply_s = elems * kernel->tile_depth /
+                              (find_mma_rate(gpu, kernel) * gpu->clock_hz) / share / rounding_share;
     const double ratio = find_copy_ratio(f, work->copy_bytes);
     /* Blocks that share a multiprocessor wait for their stages at different times. */
     const double stage_s = has_slices ? f->mma_slice_stage_s : f->mma_stage_s;

@@ -28,6 +28,7 @@ typedef struct tgi_tile_work {
     double tile_count;  /* tiles of a block's stage, family batch; of a block, rank and dot */
     double a_lines;     /* lines of A that a warp of family small without stages reads at once */
     int blocks_per_sm;  /* most resident blocks */
+    int is_rounding;    /* 1: a kernel of family mma rounds FP32 to TF32 beside its products */
     tgi_access access;
 } tgi_tile_work;
 

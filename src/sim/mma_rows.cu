@@ -39,7 +39,7 @@ static void tgi_sim_run_slices(const tgi_mma_slices_args *args)
 #define TGI_SIM_mma_sm75 TGI_SIM_mma_bf16
 #define TGI_SIM_mma_tf32(name, family, type, ...) TGI_SIM_MMA(name, tgi_mma_tf32, __VA_ARGS__)
 #define TGI_SIM_mma_large_tf32 TGI_SIM_mma_tf32
-#define TGI_SIM_mma_rounded_tf32(name, family, type, ...)                                          \
+#define TGI_SIM_mma_tf32_ahead(name, family, type, ...)                                            \
     TGI_SIM_MMA(name, tgi_mma_rounded_tf32, __VA_ARGS__)
 
 /* A function of FP8 serves both types of B. */

@@ -28,7 +28,7 @@
 #define TGI_SIM_IMAGE_mma_large_bf16 TGI_CHOSEN
 #define TGI_SIM_IMAGE_mma_large_fp16 TGI_CHOSEN
 #define TGI_SIM_IMAGE_mma_large_tf32 TGI_CHOSEN
-#define TGI_SIM_IMAGE_mma_rounded_tf32 TGI_CHOSEN
+#define TGI_SIM_IMAGE_mma_tf32_ahead TGI_CHOSEN
 #define TGI_SIM_IMAGE_mma_sm75 TGI_CHOSEN
 #define TGI_SIM_IMAGE_mma_fma TGI_CHOSEN
 #define TGI_SIM_IMAGE_mma_tf32 TGI_CHOSEN

@@ -3,6 +3,7 @@
 
 #include "cuda/families/gemm.h"
 #include "cuda/families/mma_limits.h"
+#include "cuda/families/slice_panels.h"
 #include "kernels/mma/mma_shape.h"
 
 /* The kernel counts the elements along a side, and those of a tile beside it, in 32 bits. */
@@ -121,10 +122,12 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int by_registers = TGI_MMA_BLOCKS_PER_SM(count_held_sums(kernel), kernel->thread_count);
-    tgi_tile_work work = {.block_count = count_tiles(kernel, p),
-                          .blocks_per_sm = tgi_gemm_count_resident(
-                              &machine->gpu, kernel, by_registers, count_shared_bytes(kernel)),
-                          .copy_bytes = TGI_GEMM_VECTOR_BYTES};
+    tgi_tile_work work = {
+        .block_count = count_tiles(kernel, p),
+        .blocks_per_sm = tgi_gemm_count_resident(&machine->gpu, kernel, by_registers,
+                                                 count_shared_bytes(kernel)),
+        .copy_bytes = TGI_GEMM_VECTOR_BYTES,
+        .is_rounding = kernel->math == TGI_MATH_tf32 && !tgi_mma_is_rounded_ahead(kernel)};
     int64_t packed_bytes = 0;
     int is_repacked[2];
     for (int i = 0; i < 2; i++) {
@@ -160,6 +163,7 @@ static void propose_side(const tgi_machine *machine, const tgi_problem *p, int i
     tgi_mma_describe(proposal->kernel, p, 0, &operand[0]);
     tgi_mma_describe(proposal->kernel, p, 1, &operand[1]);
     tgi_proposal packed = *proposal;
+    const int64_t limit = tgi_panels_find_limit(machine);
     if (!tgi_mma_is_rounded_ahead(proposal->kernel))
         propose_one(machine, p, operand, 0, is_transposed, proposal);
     if (!operand[0].can_repack && !operand[1].can_repack)
@@ -167,6 +171,12 @@ static void propose_side(const tgi_machine *machine, const tgi_problem *p, int i
     if (operand[0].can_repack && operand[1].can_repack)
         tgi_mma_pad(proposal->kernel, operand);
     propose_one(machine, p, operand, 1, is_transposed, &packed);
+    if (tgi_mma_is_rounded_ahead(proposal->kernel) && packed.workspace_bytes > limit) {
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_WORKSPACE,
+                   "rounded copies of the operands take %lld bytes of workspace; %lld is the limit",
+                   (long long)packed.workspace_bytes, (long long)limit);
+        return;
+    }
     if (!proposal->is_legal || packed.predicted_s < proposal->predicted_s)
         *proposal = packed;
 }

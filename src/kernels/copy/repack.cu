@@ -43,7 +43,7 @@ struct task_place {
     int line_count, copy_line_count; /* lines that are read and that are written */
     int begin, end;                  /* where the lines begin, 0 or less, and end */
     int copy_bytes;                  /* bytes of each line that are written */
-    int is_rounded;                  /* of tgi_repack_args */
+    int is_rounded;                  /* 1: FP32 is rounded to TF32 */
 };
 
 /* Returns 1 if the aligned units of memory that hold the unit at `offset` of a line lie inside the

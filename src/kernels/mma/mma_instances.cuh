@@ -45,7 +45,7 @@
     TGI_MMA(name, __VA_ARGS__, tgi_mma_16_bits<TGI_TYPE_OF(type)>)
 #define TGI_MMA_TF32(name, family, type, ...) TGI_MMA(name, __VA_ARGS__, tgi_mma_tf32)
 /* Copies of rounded operands have lines along k. */
-#define TGI_MMA_ROUNDED_TF32(name, family, type, ...)                                              \
+#define TGI_MMA_TF32_AHEAD(name, family, type, ...)                                                \
     TGI_MMA_BODY(name##_kk, 1, 1, __VA_ARGS__, tgi_mma_rounded_tf32)
 #define TGI_MMA_LARGE_TF32(name, family, type, ...) TGI_MMA_BODIES(name, __VA_ARGS__, tgi_mma_tf32)
 

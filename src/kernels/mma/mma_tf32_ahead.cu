@@ -3,6 +3,6 @@
 
 #include "kernels/mma/mma_instances.cuh"
 
-#define TGI_IMAGE_mma_rounded_tf32 TGI_CHOSEN
-#define TGI_INSTANCE(...) TGI_MMA_ROUNDED_TF32(__VA_ARGS__)
+#define TGI_IMAGE_mma_tf32_ahead TGI_CHOSEN
+#define TGI_INSTANCE(...) TGI_MMA_TF32_AHEAD(__VA_ARGS__)
 #include "core/kernels.def"
