@@ -70,11 +70,12 @@ struct tgi_mma {
                 Math::prepare(b[j]);
         }
 
-        /* Adds the products. If B's lines run along k, a fragment of B is multiplied by all of A,
-         * down and up, else one of A by all of B, whichever was measured to be faster. */
+        /* Adds the products. A fragment of B is multiplied by all of A, down and up. In large tiles
+         * whose B lies across k one of A by all of B was measured to be faster. */
         __device__ __forceinline__ void multiply(sums &sum) const
         {
             constexpr int cols = 2 * col_fragments;
+            constexpr int is_a_kept = !B_along_k && Warp_rows * Warp_cols >= 64 * 64;
             uint32_t own_a[row_fragments][Math::words], own_b[col_fragments][Math::words];
 #pragma unroll
             for (int i = 0; i < row_fragments; i++)
@@ -84,10 +85,10 @@ struct tgi_mma {
                 Math::template take<0>(own_b[j], b[j]);
 #pragma unroll
             for (int product = 0; product < row_fragments * cols; product++) {
-                const int count = B_along_k ? row_fragments : cols;
+                const int count = is_a_kept ? cols : row_fragments;
                 const int kept = product / count, at = product % count;
                 const int other = kept % 2 ? count - 1 - at : at;
-                const int i = B_along_k ? other : kept, j = B_along_k ? kept : other;
+                const int i = is_a_kept ? kept : other, j = is_a_kept ? other : kept;
                 float(&own)[4] = *reinterpret_cast<float(*)[4]>(&sum[i][4 * j]);
                 Math::multiply(own, own_a[i], own_b[j / 2], j % 2);
             }

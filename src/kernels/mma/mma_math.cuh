@@ -122,6 +122,20 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_fma : tgi_mma_words {
     static constexpr int elem_bytes = Type == TG_TYPE_BF16 || Type == TG_TYPE_FP16 ? 2 : 1;
     typedef typename tgi_mma_elem<elem_bytes>::type elem;
     static constexpr tg_type type = Type;
+    static constexpr int words = 32;
+
+    template <int IsA>
+    static __device__ __forceinline__ void take(uint32_t (&word)[32], const uint32_t (&read)[4])
+    {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+        for (int i = 0; i < (IsA ? 16 : 32); i++) {
+            const int line = i / 8 % 2, k = i % 8;
+            const int group = IsA ? lane / 4 : lane % 4 * 2 + line;
+            word[i] = __shfl_sync(~0u, read[IsA ? line + k / 4 * 2 : i / 16 * 2 + k / 4],
+                                  group * 4 + k % 4);
+        }
+    }
 
     static __device__ __forceinline__ float decode(uint32_t word, int index, tg_type type)
     {
@@ -134,27 +148,16 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_fma : tgi_mma_words {
         return tgi_decode_fp16(static_cast<uint16_t>(word >> index % 2 * 16));
     }
 
-    /* The loop over words of k is not unrolled, because its code would take as much room as that of
-     * all other types. */
-    static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[4],
-                                                    const uint32_t (&b)[4], int h)
+    static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[32],
+                                                    const uint32_t (&b)[32], int h)
     {
-        const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll 1
-        for (int k = 0; k < 8; k++) {
-            const uint32_t read_b = k < 4 ? b[2 * h] : b[2 * h + 1];
-            uint32_t own_a[2], own_b[2];
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
-                own_a[i] = __shfl_sync(~0u, k < 4 ? a[i] : a[2 + i], lane / 4 * 4 + k % 4);
-                own_b[i] = __shfl_sync(~0u, read_b, lane % 4 * 8 + 4 * i + k % 4);
-            }
+        for (int i = 0; i < 8 * 4 / elem_bytes; i++) {
+            const int k = i * elem_bytes / 4, index = i % (4 / elem_bytes);
 #pragma unroll
-            for (int index = 0; index < 4 / elem_bytes; index++)
-#pragma unroll
-                for (int j = 0; j < 4; j++)
-                    sum[j] = fmaf(decode(own_a[j / 2], index, Type),
-                                  decode(own_b[j % 2], index, B_type), sum[j]);
+            for (int j = 0; j < 4; j++)
+                sum[j] = fmaf(decode(a[j / 2 * 8 + k], index, Type),
+                              decode(b[16 * h + j % 2 * 8 + k], index, B_type), sum[j]);
         }
     }
 };
