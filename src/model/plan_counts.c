@@ -33,7 +33,8 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const int is_transposed = has_few_rows ? p->n < p->m : tiling->is_transposed;
     const double m = (double)(is_transposed ? p->n : p->m),
                  n = (double)(is_transposed ? p->m : p->n);
-    const double rows = (double)tgi_divide_up((int64_t)m, kernel->tile_rows);
+    const int tile_rows = tiling->tile_rows ? tiling->tile_rows : kernel->tile_rows;
+    const double rows = (double)tgi_divide_up((int64_t)m, tile_rows);
     /* A problem without products was not split. */
     const int64_t tile_cols =
         has_few_rows && tiling->tile_cols ? tiling->tile_cols : kernel->tile_cols;

@@ -11,6 +11,7 @@ typedef struct tgi_plan_tiling {
     int64_t split_count;    /* at least 1 */
     int64_t whole_tiles;    /* tiles of D whose k is not split, in whole clusters */
     int64_t whole_rows;     /* rows of D of such tiles, where those are counted instead */
+    int tile_rows;          /* families on wgmma: rows of D in a tile; 0: the kernel's */
     int cluster_rows;       /* tiles of a cluster, one below the other: at least 1 */
     int64_t cluster_splits; /* splits of every tile that a cluster adds without the workspace */
     int is_transposed;      /* 1 if tiles have their rows along D's columns */

@@ -22,10 +22,15 @@ static tile_lines count_lines(double count, double lines_per_tile, double tile_c
     return (tile_lines){inside / tile_count, (copied - inside) / tile_count};
 }
 
+static int is_few(const tgi_wgmma_case *c)
+{
+    return c->kernel->family == TGI_FAMILY_cuda_few;
+}
+
 static tile_lines count_a_lines(const tgi_wgmma_case *c)
 {
     const tgi_wgmma_work *work = c->work;
-    return count_lines((double)c->problem->m, c->kernel->tile_rows, work->cluster_rows,
+    return count_lines((double)c->problem->m, work->tile_rows, work->cluster_rows,
                        work->is_a_unaligned ? UNALIGNED_LINES : work->a_tma_box_lines);
 }
 
@@ -39,7 +44,7 @@ tgi_wgmma_readers tgi_wgmma_count_readers(const tgi_wgmma_case *c)
     const tgi_kernel *kernel = c->kernel;
     const tgi_problem *p = c->problem;
     const tgi_wgmma_work *work = c->work;
-    const double rows = ceil((double)p->m / kernel->tile_rows / work->cluster_rows);
+    const double rows = ceil((double)p->m / work->tile_rows / work->cluster_rows);
     const double cols = ceil((double)p->n / kernel->tile_cols);
     const double batch = (double)p->batch_count;
     /* Clusters are numbered down groups of rows, so that clusters that run together are
@@ -62,7 +67,8 @@ static double find_fill_rate(const tgi_wgmma_case *c, double reader_count)
 {
     const tgi_figures *f = c->figures;
     const double less = f->wgmma_fill_shared_less * log2(fmax(1.0, reader_count / 2.0));
-    const int is_oblong = c->kernel->tile_rows + c->kernel->tile_cols == OBLONG_LINES &&
+    const int is_oblong = !is_few(c) &&
+                          c->kernel->tile_rows + c->kernel->tile_cols == OBLONG_LINES &&
                           c->kernel->tile_cols >= OBLONG_LINES / 3;
     if (is_oblong && !c->work->are_crowded)
         return f->wgmma_fill_apart_bytes_per_cycle;
@@ -95,14 +101,17 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
                                       f->wgmma_unaligned_share * multiply_s +
                                       readers->a_at_once * f->wgmma_unaligned_reader_s[1]
                                 : copy_s;
-    return inside_s + (a.outside + b.outside) * f->wgmma_outside_line_s;
+    const double least_s = is_few(c) ? f->few_step_s[work->cluster_rows > 1] : 0.0;
+    return fmax(least_s, inside_s + (a.outside + b.outside) * f->wgmma_outside_line_s);
 }
 
 double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
 {
     const tgi_figures *f = c->figures;
     const tgi_wgmma_work *work = c->work;
-    const double wait_s = work->cluster_rows > 1 ? f->wgmma_cluster_latency_s : f->wgmma_latency_s;
+    const double wait_s = is_few(c)                ? f->few_latency_s[work->cluster_rows > 1]
+                          : work->cluster_rows > 1 ? f->wgmma_cluster_latency_s
+                                                   : f->wgmma_latency_s;
     const int is_shared = readers->a_at_once >= 2.0 && readers->b_at_once >= 2.0;
     return wait_s * (!is_shared                 ? 1.0
                      : work->cluster_splits > 1 ? f->wgmma_apart_wait

@@ -11,11 +11,13 @@ typedef struct tgi_wgmma_work {
     int a_splits, b_splits;       /* 1: most lines begin between two of L2's sectors */
     int are_crowded;              /* 1: few parts of L2 hold the boxes of a step */
     int is_a_unaligned;           /* 1: A's lines are unaligned, and relayout warps move them */
+    int is_a_across, is_b_across; /* 1: lines lie across k */
     int b_tile_lines;             /* lines of B in a stage: the tile's, or whole TMA boxes */
     int stage_count;
     int is_d_tma_stored;                  /* 1: TMA stores whole tiles of D */
     int is_c_staged;                      /* 1: TMA brings C for whole tiles */
     int d_box_cols;                       /* columns of a tile that are stored together */
+    int tile_rows;                        /* rows of D in a tile, at most the kernel's */
     int cluster_rows;                     /* tiles of a cluster, one below the other */
     int group_rows;                       /* rows of clusters down which clusters are numbered */
     int cluster_splits;                   /* blocks of a cluster that split k of one tile */

@@ -60,11 +60,14 @@ typedef struct tgi_slice_panel {
 
 /* The decision of CUDA families on wgmma. The first whole_tiles tiles of D are not split. Each of
  * the others has split_count splits of split_elems values of k, whose sums lie in the
- * workspace. The blocks of a cluster hold cluster_rows tiles, one below the other, and
- * cluster_splits splits of each, which they add among themselves. */
+ * workspace. A tile covers tile_rows rows of D, at most the kernel's. The blocks of a cluster hold
+ * cluster_rows tiles, one below the other, and cluster_splits splits of each, which they add among
+ * themselves. */
 typedef struct tgi_wgmma_decision {
     int64_t split_count, split_elems, whole_tiles;
-    int cluster_rows, cluster_splits;
+    int tile_rows, cluster_rows, cluster_splits;
+    /* Family few: stages of a block, bytes of a stage, and those of A in it; else 0. */
+    int stage_count, stage_bytes, a_stage_bytes;
     int is_transposed; /* 1: the kernel computes D^T = B^T A^T */
     tgi_slice_panel panel;
 } tgi_wgmma_decision;

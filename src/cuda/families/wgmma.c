@@ -10,6 +10,7 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/slice_panels.h"
 #include "cuda/families/slices.h"
+#include "cuda/families/wgmma_tiles.h"
 #include "cuda/families/wgmma_tiling.h"
 #include "kernels/copy/unaligned_lines.h"
 #include "kernels/wgmma/wgmma_shape.h"
@@ -29,10 +30,19 @@ int tgi_wgmma_reads_unaligned(const tgi_kernel *kernel)
 int64_t tgi_wgmma_shared_bytes(const tgi_kernel *kernel, int is_across)
 {
     const int line_bytes = tgi_wgmma_line_bytes(kernel);
+    if (tgi_wgmma_is_fitted(kernel))
+        return TGI_FEW_SHARED_MAX;
     const int row_bytes = tgi_slices_is_a_in_registers(kernel) ? TGI_WGMMA_STEP_BYTES : line_bytes;
     return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, row_bytes, kernel->tile_cols, line_bytes,
                                   kernel->stage_count, kernel->thread_count, is_across) +
            (tgi_wgmma_reads_unaligned(kernel) ? TGI_UNALIGNED_SHARED_BYTES : 0);
+}
+
+int64_t tgi_wgmma_launch_bytes(const tgi_kernel *kernel, const tgi_cluster_work *work,
+                               int is_across)
+{
+    return tgi_wgmma_is_fitted(kernel) ? tgi_wgmma_fitted_bytes(kernel, work)
+                                       : tgi_wgmma_shared_bytes(kernel, is_across);
 }
 
 /* Returns the shared memory of a block for the layout of B that needs most. */
@@ -48,8 +58,8 @@ static int64_t count_most_shared_bytes(const tgi_kernel *kernel)
  * because its partial sums live in the workspace. */
 static double count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    return (double)(tgi_wgmma_row_clusters(kernel, p, kernel->thread_rows) * kernel->thread_rows) *
-           (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count;
+    return (double)tgi_wgmma_row_clusters(p, kernel->tile_rows, kernel->thread_rows) *
+           kernel->thread_rows * (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count;
 }
 
 const char *tgi_wgmma_find_suffix(const tgi_problem *p, const tgi_operand operand[2])
@@ -78,6 +88,12 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, int64_
     tgi_operand operand[2];
     if (tgi_kernels_has_slices(proposal->kernel) && !tgi_slices_can_serve(p, proposal))
         return;
+    if (tgi_wgmma_is_fitted(proposal->kernel) && p->n > TGI_FEW_LINES_MAX) {
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
+                   "D's shorter side is %lld; this kernel takes at most %d",
+                   (long long)(p->m < p->n ? p->m : p->n), TGI_FEW_LINES_MAX);
+        return;
+    }
     tgi_wgmma_describe(proposal->kernel, p, operand);
     if (tgi_wgmma_reads_unaligned(proposal->kernel) && !operand[0].is_unaligned) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_ALREADY_ALIGNED,
@@ -196,6 +212,7 @@ static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tilin
     const tgi_wgmma_decision *decision = &proposal->decision.wgmma;
     tiling->split_count = decision->split_count;
     tiling->whole_tiles = decision->whole_tiles;
+    tiling->tile_rows = decision->tile_rows;
     tiling->cluster_rows = decision->cluster_rows;
     tiling->cluster_splits = decision->cluster_splits;
     tiling->is_transposed = decision->is_transposed;

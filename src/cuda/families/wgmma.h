@@ -5,12 +5,17 @@
 
 #include "cuda/families/family.h"
 #include "cuda/families/operand.h"
+#include "kernels/schedule/cluster_work.h"
 
 /* Returns 1 if relayout warps of the kernel read unaligned lines of A. */
 int tgi_wgmma_reads_unaligned(const tgi_kernel *kernel);
 
-/* Returns the shared memory of a block in bytes. is_across is 1 if B's lines lie across k. */
+/* Returns the most shared memory of a block in bytes. is_across is 1 if B's lines lie across k. */
 int64_t tgi_wgmma_shared_bytes(const tgi_kernel *kernel, int is_across);
+
+/* Returns the shared memory with which a block is launched: that, or what fitted stages take. */
+int64_t tgi_wgmma_launch_bytes(const tgi_kernel *kernel, const tgi_cluster_work *work,
+                               int is_across);
 
 /* Describes A and B as the kernel reads them. */
 void tgi_wgmma_describe(const tgi_kernel *kernel, const tgi_problem *problem,

@@ -25,6 +25,7 @@
 #define ADD_THREADS 128
 #define MANY_SPLITS 8 /* so many splits are added by more blocks, in narrow tiles, without TMA */
 #define WORKSPACE_UNIT_BYTES 256
+#define SECTOR_BYTES 32 /* bytes that L2 reads together */
 
 enum { BASE_A, BASE_B, BASE_C, BASE_D, BASE_COUNT, SLOT_COUNT = BASE_COUNT + TGI_UNALIGNED_KINDS };
 
@@ -96,6 +97,16 @@ static void add_unaligned_maps(wgmma_panel *panel, const tgi_operand *o)
     }
 }
 
+/* Returns the elements of a line of a TMA box: those of a step or, in lines across k, at most the
+ * rows of a tile, or the columns of B in whole sectors. */
+static int count_box_elems(const tgi_wgmma_args *args, const tgi_operand *operand, int is_b)
+{
+    const int elems = (int)(TGI_WGMMA_STEP_BYTES / operand->elem_bytes);
+    const int64_t most =
+        is_b ? tgi_round_up(operand->line_count, SECTOR_BYTES / operand->elem_bytes) : args->d_rows;
+    return operand->is_across && most < elems ? (int)most : elems;
+}
+
 /* Prepares A and B that are read where they lie or repacked. Copies lie in the workspace from
  * `offset` on. */
 static void prepare_operands(const tgi_machine *machine, const tgi_operand operand[2],
@@ -121,9 +132,11 @@ static void prepare_operands(const tgi_machine *machine, const tgi_operand opera
                                    .count = {o->is_across ? o->line_count : o->k,
                                              o->is_across ? o->k : o->line_count, o->batch_count},
                                    .stride_bytes = {o->pitch_bytes, o->batch_bytes},
-                                   .tma_box_elems = (int)(TGI_WGMMA_STEP_BYTES / o->elem_bytes),
+                                   .tma_box_elems = count_box_elems(args, o, i),
                                    .is_swizzled = 1,
                                    .is_rounded = args->gemm.problem.type == TG_TYPE_FP32};
+        *(i ? &args->b_line_bytes : &args->a_line_bytes) =
+            (int32_t)(tensor.tma_box_elems * o->elem_bytes);
         add_operand_maps(panel, i, &tensor, 1);
     }
     if (panel->is_repacked[0] || panel->is_repacked[1])
@@ -202,10 +215,12 @@ static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
     const int is_transposed = tgi_wgmma_is_d_transposed(kernel, p);
     const int box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
     tgi_tensor tensor = describe_lines(p, &p->d, is_transposed);
-    if (is_transposed)
-        tensor.tma_box_runs = box_cols;
-    else if (tensor.tma_box_elems > box_cols)
-        tensor.tma_box_elems = box_cols;
+    int *row_elems = is_transposed ? &tensor.tma_box_elems : &tensor.tma_box_runs;
+    int *col_elems = is_transposed ? &tensor.tma_box_runs : &tensor.tma_box_elems;
+    if (*row_elems > args->d_rows)
+        *row_elems = args->d_rows;
+    if (*col_elems > box_cols)
+        *col_elems = box_cols;
     args->d.is_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p);
     args->d.is_lined = is_transposed ? elem_bytes > 1 : p->d.col == 1;
     args->d.is_transposed = args->d.is_lined && is_transposed;
@@ -221,7 +236,7 @@ static void prepare_add(const tgi_wgmma_args *args, tgi_cuda_kernel *add)
     const int are_many = args->gemm.split_count >= MANY_SPLITS && args->slice_count == 0;
     const int cols = are_many ? 16 : TGI_FRAGMENT_COLS(args->work.tile_cols);
     const int64_t fragments = (int64_t)args->work.split_clusters.value * args->work.cluster_rows *
-                              (args->work.tile_rows / 64) * (args->work.tile_cols / cols);
+                              (args->work.tile_rows / args->d_rows) * (args->work.tile_cols / cols);
     *add = (tgi_cuda_kernel){.image = "wgmma_add",
                              .grid = {(unsigned)fragments, 1, 1},
                              .block = {ADD_THREADS, 1, 1},
@@ -245,7 +260,7 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
         .grid = {(unsigned)(cluster * clusters), 1, 1},
         .cluster = (unsigned)cluster,
         .block = {(unsigned)kernel->thread_count, 1, 1},
-        .shared_bytes = (unsigned)tgi_wgmma_shared_bytes(kernel, operand[1].is_across),
+        .shared_bytes = (unsigned)tgi_wgmma_launch_bytes(kernel, &args->work, operand[1].is_across),
         .is_early = 1};
     snprintf(panel->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s%s", kernel->name,
              tgi_wgmma_find_suffix(&args->gemm.problem, operand));
@@ -255,17 +270,18 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
  * In the latter case the same call runs its blocks on the same multiprocessors each time. L2 has
  * two parts, and a line that multiprocessors at both read lies in both. A line that few blocks read
  * is then read by the same part in each call, so that L2 keeps more of large operands for the next
- * call. */
+ * call. Clusters that share B start too late to gain from it. */
 static int is_next_early(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
-                         const tgi_operand operand[2])
+                         const tgi_operand operand[2], int cluster_rows)
 {
     const tgi_figures *f = tgi_figures_find(machine->gpu.capability);
     const double share = tgi_model_tile_bytes(p) / (double)machine->gpu.l2_bytes;
-    const double rows = (double)tgi_wgmma_row_clusters(kernel, p, 1);
+    const double rows = (double)tgi_wgmma_row_clusters(p, kernel->tile_rows, 1);
     const double cols = (double)tgi_wgmma_col_tiles(kernel, p);
     const int has_pass =
         tgi_kernels_has_slices(kernel) || operand[0].is_repacked || operand[1].is_repacked;
-    return has_pass || share < f->wgmma_late_l2_share || fmin(rows, cols) > f->wgmma_late_readers;
+    return has_pass || share < f->wgmma_late_l2_share || fmin(rows, cols) > f->wgmma_late_readers ||
+           (tgi_wgmma_is_fitted(kernel) && cluster_rows > 1);
 }
 
 static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
@@ -285,7 +301,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
     tgi_gemm_prepare_args(&p, &args->gemm);
     tgi_wgmma_describe(kernel, &p, operand);
     tgi_wgmma_prepare_tiles(kernel, decision, operand, args);
-    args->is_next_early = is_next_early(machine, kernel, &p, operand);
+    args->is_next_early = is_next_early(machine, kernel, &p, operand, decision->cluster_rows);
     const int64_t offset =
         tgi_round_up(tgi_wgmma_partial_tile_bytes(kernel, &p, decision), WORKSPACE_UNIT_BYTES);
     if (panel->is_sliced)

@@ -8,80 +8,25 @@
 
 #include "cuda/families/gemm.h"
 #include "cuda/families/slices.h"
+#include "cuda/families/wgmma_tiles.h"
 #include "kernels/copy/slice_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
 #include "model/figures.h"
 #include "model/wgmma_model.h"
 
-#define GROUP_LINES 8     /* lines of one repeat of the swizzle */
-#define GROUP_ROWS_MAX 16 /* most tile rows of a group */
-#define FEW_COLS 8        /* most tile columns for groups of one row */
 #define SUM_BYTES 4
 #define PITCH_MAX ((int64_t)1 << 38) /* elements of 4 bytes; keeps strides below 2^40 bytes */
 #define CLUSTER_MAX 8                /* blocks of the largest cluster */
 #define FRAGMENT_ROWS 64
 #define CROWDED_BYTES 8192 /* lines at multiples of this share parts of L2 */
 #define SECTOR_BYTES 32    /* bytes that L2 reads together */
+#define GROUP_LINES 8      /* lines of one repeat of the swizzle */
 
 int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
 {
     return !tgi_kernels_has_slices(kernel)  ? TGI_WGMMA_STEP_BYTES
            : kernel->math == TGI_MATH_fp16x ? 2 * TGI_CHUNK_BYTES
                                             : 3 * TGI_CHUNK_BYTES;
-}
-
-int64_t tgi_wgmma_row_clusters(const tgi_kernel *kernel, const tgi_problem *p, int cluster_rows)
-{
-    return tgi_divide_up(p->m, (int64_t)kernel->tile_rows * cluster_rows);
-}
-
-int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *p)
-{
-    return tgi_divide_up(p->n, kernel->tile_cols);
-}
-
-/* If D has few columns of tiles, a group is one row, so that the tiles of a row are numbered one
- * after another. Several blocks copy the same line of A slowly unless they are neighbours. */
-int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *p, int cluster_rows)
-{
-    const int64_t rows = tgi_wgmma_row_clusters(kernel, p, cluster_rows);
-    const int64_t most = GROUP_ROWS_MAX / cluster_rows;
-    if (tgi_wgmma_col_tiles(kernel, p) <= FEW_COLS)
-        return 1;
-    return (int)(rows < most ? rows : most);
-}
-
-/* A box across k has as many lines as 128 bytes hold elements. A box along k has the lines that one
- * of the blocks which share a tile's lines copies, and no more than exist. */
-int tgi_wgmma_tma_box_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across,
-                            int cluster_rows)
-{
-    const int sharers = is_b ? cluster_rows : 1;
-    const int share = (is_b ? kernel->tile_cols : kernel->tile_rows) / sharers;
-    const int64_t wanted = tgi_divide_up(is_b ? p->n : p->m, sharers * GROUP_LINES) * GROUP_LINES;
-    return is_across ? TGI_WGMMA_STEP_BYTES / (int)tgi_type_bytes(p->type)
-                     : (int)(wanted < share ? wanted : share);
-}
-
-/* Returns the lines across k of the last step that are multiplied, or 0 if all are. */
-static int find_last_lines(const tgi_problem *p)
-{
-    const int64_t step = TGI_WGMMA_STEP_BYTES / tgi_type_bytes(p->type);
-    const int64_t product = TGI_WGMMA_PRODUCT_BYTES / tgi_type_bytes(p->type);
-    const int64_t lines = tgi_divide_up(p->k % step, product) * product;
-    return tgi_type_bytes(p->type) == 2 && lines < step ? (int)lines : 0;
-}
-
-int tgi_wgmma_edge_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across,
-                         int cluster_rows)
-{
-    if (is_across)
-        return find_last_lines(p);
-    const int sharers = is_b ? cluster_rows : 1;
-    const int64_t tile_lines = is_b ? kernel->tile_cols : kernel->tile_rows;
-    const int64_t lines = is_b ? p->n : p->m, edge = lines % tile_lines;
-    const int64_t wanted = tgi_divide_up(edge, sharers * GROUP_LINES) * GROUP_LINES;
-    return lines > tile_lines && wanted < tile_lines / sharers ? (int)wanted : 0;
 }
 
 int tgi_wgmma_is_d_transposed(const tgi_kernel *kernel, const tgi_problem *p)
@@ -113,15 +58,15 @@ int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *p)
 
 int tgi_wgmma_is_c_staged(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    return kernel->family == TGI_FAMILY_cuda_wgmma && tgi_type_bytes(p->type) < 4 &&
-           tgi_type_bytes(p->d_type) == 2 && p->epilogue.beta != 0.0 &&
-           has_unit_lines(p, &p->c, tgi_wgmma_is_c_transposed(p));
+    return (kernel->family == TGI_FAMILY_cuda_wgmma || tgi_wgmma_is_fitted(kernel)) &&
+           tgi_type_bytes(p->type) < 4 && tgi_type_bytes(p->d_type) == 2 &&
+           p->epilogue.beta != 0.0 && has_unit_lines(p, &p->c, tgi_wgmma_is_c_transposed(p));
 }
 
 int64_t tgi_wgmma_partial_tile_bytes(const tgi_kernel *kernel, const tgi_problem *p,
                                      const tgi_wgmma_decision *decision)
 {
-    const int64_t tiles = tgi_wgmma_row_clusters(kernel, p, decision->cluster_rows) *
+    const int64_t tiles = tgi_wgmma_row_clusters(p, decision->tile_rows, decision->cluster_rows) *
                           decision->cluster_rows * tgi_wgmma_col_tiles(kernel, p) * p->batch_count;
     const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * SUM_BYTES;
     return decision->split_count > 1 ? tgi_checked_multiply(tiles - decision->whole_tiles,
@@ -138,8 +83,13 @@ static void try_tiling(const tgi_machine *machine, const tgi_problem *p, tgi_wgm
     decision.split_elems = (int64_t)work.split_steps * kernel->tile_depth;
     decision.split_count = work.cluster_splits > 1 ? 1 : (int64_t)work.split_count;
     decision.whole_tiles = (int64_t)work.whole_count * work.cluster_rows;
+    decision.tile_rows = work.tile_rows;
     decision.cluster_rows = work.cluster_rows;
     decision.cluster_splits = work.cluster_splits;
+    if (tgi_wgmma_is_fitted(kernel)) {
+        tgi_wgmma_fit_stages(kernel, p, &work, &decision);
+        work.stage_count = decision.stage_count;
+    }
     const double seconds = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
     const int64_t bytes = tgi_wgmma_partial_tile_bytes(kernel, p, &decision);
     const int is_limited = !p->is_batch_invariant || tgi_kernels_has_slices(kernel);
@@ -160,27 +110,77 @@ static double count_slots(const tgi_machine *machine, int blocks)
     return (double)(machine->gpu.sm_count * (int64_t)used[blocks - 1] / (int64_t)used[0] / blocks);
 }
 
+/* Returns 1 if tiles may cover fewer rows of D than the kernel multiplies: TMA then brings fewer
+ * lines of A, and stores fewer rows. Transposed FP32 is stored by two boxes of 32 rows. */
+static int may_have_fewer_rows(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return tgi_wgmma_is_fitted(kernel) && !p->is_batch_invariant &&
+           !(tgi_type_bytes(p->d_type) == 4 && tgi_wgmma_is_d_transposed(kernel, p));
+}
+
+/* Returns the tiling with tiles of tile_rows rows. */
+static tgi_wgmma_work set_rows(const tgi_kernel *kernel, const tgi_problem *p, tgi_wgmma_work work,
+                               int tile_rows)
+{
+    const tgi_wgmma_lines lines = {p->m, tile_rows, 1, 1, work.is_a_across};
+    work.tile_rows = tile_rows;
+    work.a_tma_box_lines = tgi_wgmma_tma_box_lines(p, &lines);
+    work.group_rows = tgi_wgmma_group_rows(kernel, p, tile_rows, work.cluster_rows);
+    work.whole_count = (double)tgi_wgmma_row_clusters(p, tile_rows, work.cluster_rows) *
+                       (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count;
+    return work;
+}
+
+/* Returns the fewest rows of a tile with which the clusters of tiles take no more rounds, a
+ * multiple of `unit`. */
+static int find_even_rows(const tgi_kernel *kernel, const tgi_problem *p,
+                          const tgi_wgmma_work *work, int unit)
+{
+    const double in_row = (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count;
+    const double rounds = ceil(work->whole_count / work->slot_count);
+    const double rows = floor(rounds * work->slot_count / in_row) * work->cluster_rows;
+    const int64_t even = rows >= 1.0 ? tgi_divide_up(p->m, (int64_t)rows * unit) : INT32_MAX;
+    return even * unit < kernel->tile_rows ? (int)even * unit : kernel->tile_rows;
+}
+
+/* Tries this tiling with tiles of all rows that the kernel has, and of as many as share out D
+ * evenly. */
+static void try_rows(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
+                     tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    try_tiling(machine, p, work, proposal);
+    if (!may_have_fewer_rows(kernel, p))
+        return;
+    /* Lines of A across k are slow unless they have whole sectors. */
+    const int unit =
+        (work.is_a_across ? SECTOR_BYTES / (int)tgi_type_bytes(p->type) : GROUP_LINES) *
+        (kernel->tile_rows / FRAGMENT_ROWS);
+    const int rows = find_even_rows(kernel, p, &work, unit);
+    if (rows < kernel->tile_rows)
+        try_tiling(machine, p, set_rows(kernel, p, work, rows), proposal);
+}
+
 /* Tries to split k of every tile over the `splits` blocks of a column of a cluster, split_steps
  * each. The partial tiles must fit into the stages, and all clusters must run at once. */
 static void try_cluster_split(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
                               int splits, double split_steps, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const int fragment_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
-    const int fragments = kernel->tile_rows / 64 * kernel->tile_cols / fragment_cols;
     /* The layout with B across k has the fewest stages. */
     const int stages = TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, 1);
-    const int64_t room =
-        (int64_t)(kernel->tile_rows + kernel->tile_cols) * tgi_wgmma_line_bytes(kernel) * stages;
-    const int64_t bytes =
-        tgi_divide_up(fragments, splits) * splits * FRAGMENT_ROWS * fragment_cols * SUM_BYTES;
-    if (splits < 2 || splits * work.cluster_rows > CLUSTER_MAX || bytes > room)
+    const int64_t room = tgi_wgmma_is_fitted(kernel)
+                             ? TGI_FEW_SHARED_MAX - TGI_FEW_FIXED_BYTES(kernel->tile_rows)
+                             : (int64_t)(kernel->tile_rows + kernel->tile_cols) *
+                                   tgi_wgmma_line_bytes(kernel) * stages;
+    if (splits < 2 || splits * work.cluster_rows > CLUSTER_MAX ||
+        tgi_wgmma_sent_bytes(kernel, splits) > room)
         return;
     work.split_steps = split_steps;
     work.cluster_splits = splits;
     work.slot_count = count_slots(machine, splits * work.cluster_rows);
     if (work.whole_count <= work.slot_count)
-        try_tiling(machine, p, work, proposal);
+        try_rows(machine, p, work, proposal);
 }
 
 static void try_cluster_splits(const tgi_machine *machine, const tgi_problem *p,
@@ -277,48 +277,54 @@ static int are_crowded(const tgi_operand operand[2])
             operand[1].pitch_bytes % CROWDED_BYTES == 0);
 }
 
+/* Describes tiles of all rows that the kernel has, of whole k. */
+static tgi_wgmma_work describe_whole(const tgi_kernel *kernel, const tgi_problem *p,
+                                     const tgi_operand operand[2], int cluster_rows, double slots)
+{
+    const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
+    const tgi_wgmma_lines b_lines = {p->n, kernel->tile_cols, cluster_rows, kernel->thread_rows,
+                                     operand[1].is_across};
+    const tgi_wgmma_work work = {
+        .b_tma_box_lines = tgi_wgmma_tma_box_lines(p, &b_lines),
+        .a_straddles = is_straddling(&operand[0]),
+        .b_straddles = is_straddling(&operand[1]),
+        .a_splits = is_splitting(&operand[0]),
+        .b_splits = is_splitting(&operand[1]),
+        .are_crowded = are_crowded(operand),
+        .is_a_unaligned = operand[0].is_unaligned,
+        .is_a_across = operand[0].is_across,
+        .is_b_across = operand[1].is_across,
+        .b_tile_lines = TGI_WGMMA_LINES(kernel->tile_cols, operand[1].is_across),
+        .stage_count =
+            TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),
+        .is_d_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p),
+        .is_c_staged = tgi_wgmma_is_c_staged(kernel, p),
+        .d_box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols),
+        .cluster_rows = cluster_rows,
+        .cluster_splits = 1,
+        .slot_count = slots,
+        .step_count = steps,
+        .split_count = 1.0,
+        .split_steps = steps};
+    return set_rows(kernel, p, work, kernel->tile_rows);
+}
+
 void tgi_wgmma_choose_tiling(const tgi_machine *machine, const tgi_problem *p,
                              const tgi_operand operand[2], int64_t split_elems,
                              tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
     /* The largest cluster comes first: if times are equal, it reads less of B. */
-    for (int cluster_rows = kernel->thread_rows; cluster_rows >= 1; cluster_rows--) {
+    for (int cluster_rows = kernel->thread_rows; cluster_rows >= 1; cluster_rows /= 2) {
         const double slots = count_slots(machine, cluster_rows);
         if (slots < 1.0 || (int64_t)(cluster_rows - 1) * kernel->tile_rows >= p->m)
             continue; /* no cluster would run, or its last tile would have no rows */
-        const tgi_wgmma_work work = {
-            .a_tma_box_lines =
-                tgi_wgmma_tma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows),
-            .b_tma_box_lines =
-                tgi_wgmma_tma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),
-            .a_straddles = is_straddling(&operand[0]),
-            .b_straddles = is_straddling(&operand[1]),
-            .a_splits = is_splitting(&operand[0]),
-            .b_splits = is_splitting(&operand[1]),
-            .are_crowded = are_crowded(operand),
-            .is_a_unaligned = operand[0].is_unaligned,
-            .b_tile_lines = TGI_WGMMA_LINES(kernel->tile_cols, operand[1].is_across),
-            .stage_count =
-                TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),
-            .is_d_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p),
-            .is_c_staged = tgi_wgmma_is_c_staged(kernel, p),
-            .d_box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols),
-            .cluster_rows = cluster_rows,
-            .group_rows = tgi_wgmma_group_rows(kernel, p, cluster_rows),
-            .cluster_splits = 1,
-            .slot_count = slots,
-            .whole_count = (double)tgi_wgmma_row_clusters(kernel, p, cluster_rows) *
-                           (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count,
-            .step_count = steps,
-            .split_count = 1.0,
-            .split_steps = steps};
+        const tgi_wgmma_work work = describe_whole(kernel, p, operand, cluster_rows, slots);
         if (p->is_batch_invariant && !tgi_kernels_has_slices(kernel)) {
             take_invariant_splits(machine, p, work, split_elems, proposal);
             continue;
         }
-        try_tiling(machine, p, work, proposal);
+        try_rows(machine, p, work, proposal);
         if (p->is_batch_invariant && kernel->math == TGI_MATH_bf16x)
             try_run_splits(machine, p, work, proposal);
         if (p->is_batch_invariant)

@@ -8,24 +8,6 @@
 /* Returns the bytes of a line of A or B in a stage of shared memory. */
 int tgi_wgmma_line_bytes(const tgi_kernel *kernel);
 
-/* Return the clusters of cluster_rows tiles along D's rows, and the tiles along its columns. */
-int64_t tgi_wgmma_row_clusters(const tgi_kernel *kernel, const tgi_problem *problem,
-                               int cluster_rows);
-int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *problem);
-
-/* Returns the rows of clusters in a group. Tiles are numbered down the columns of groups, so that
- * those that run together share operands in L2. */
-int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *problem, int cluster_rows);
-
-/* Returns the lines of a TMA box of A, or of B if is_b is 1. */
-int tgi_wgmma_tma_box_lines(const tgi_kernel *kernel, const tgi_problem *problem, int is_b,
-                            int is_across, int cluster_rows);
-
-/* Returns the lines of a TMA box of the last tile if it needs fewer than the other tiles, else 0.
- * For lines across k it returns the lines of the last step that are multiplied, or 0 if all are. */
-int tgi_wgmma_edge_lines(const tgi_kernel *kernel, const tgi_problem *problem, int is_b,
-                         int is_across, int cluster_rows);
-
 /* Returns 1 if the kernel stores D transposed: its TMA boxes run along D's columns, which lie
  * across the tiles' rows. */
 int tgi_wgmma_is_d_transposed(const tgi_kernel *kernel, const tgi_problem *problem);

@@ -13,9 +13,31 @@ template <int Stages> struct tgi_ring {
     int stage = 0;
     uint32_t parity = 0;
 
+    __device__ explicit tgi_ring(int = Stages)
+    {
+    }
+
     __device__ void advance(void)
     {
         if (++stage == Stages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+/* A ring of as many stages as the launch says. */
+template <> struct tgi_ring<0> {
+    int stage = 0, count;
+    uint32_t parity = 0;
+
+    __device__ explicit tgi_ring(int given) : count(given)
+    {
+    }
+
+    __device__ void advance(void)
+    {
+        if (++stage == count) {
             stage = 0;
             parity ^= 1;
         }

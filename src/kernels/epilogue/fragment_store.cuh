@@ -34,13 +34,20 @@ struct tgi_no_repair {
     }
 };
 
-/* Stores staged FP32 sums of `cols` columns by threads, to a D of any type, strides and
- * alignment. */
-static __device__ __forceinline__ void tgi_store_elements(const tgi_gemm_args &gemm, int row,
-                                                          int col, int batch, int cols,
+/* Returns the part of D to which a warpgroup stores `cols` columns of its rows. */
+template <class Args>
+static __device__ __forceinline__ tgi_store_target
+tgi_find_fragment_target(const Args &args, const tgi_cluster_tile &tile, int cols)
+{
+    tgi_store_target target = tgi_find_target(args.gemm, tile.row, tile.col, tile.batch, cols);
+    target.rows = min(target.rows, args.d_rows);
+    return target;
+}
+
+/* Stores staged FP32 sums by threads, to a D of any type, strides and alignment. */
+static __device__ __forceinline__ void tgi_store_elements(const tgi_store_target &target,
                                                           uint32_t staged)
 {
-    const tgi_store_target target = tgi_find_target(gemm, row, col, batch, cols);
     const int lane = tgi_thread() % 32, warp = tgi_thread() / 32 % 4;
     /* Lanes run along the lines of D, its columns or rows. */
     const int is_down = target.row == 1 && target.col != 1;
@@ -65,13 +72,13 @@ static __device__ __forceinline__ void tgi_store_elements(const tgi_gemm_args &g
 
 /* Stores staged sums of `cols` columns by threads: as lines of D if d.is_lined is set, else as FP32
  * sums. `before` is the box of the columns before these, or 0. */
-static __device__ __forceinline__ void
-tgi_store_staged(const tgi_gemm_args &gemm, const tgi_fragment_output &d, int row, int col,
-                 int batch, int cols, uint32_t before, uint32_t staged, int has_after)
+static __device__ __forceinline__ void tgi_store_staged(const tgi_fragment_output &d,
+                                                        const tgi_store_target &target, int cols,
+                                                        uint32_t before, uint32_t staged,
+                                                        int has_after)
 {
-    const tgi_store_target target = tgi_find_target(gemm, row, col, batch, cols);
     if (!d.is_lined)
-        tgi_store_elements(gemm, row, col, batch, cols, staged);
+        tgi_store_elements(target, staged);
     else if (tgi_is_fp8(target.type))
         tgi_store_lines<1>(tgi_find_lines(target, 0), {before, cols / 16 - 1}, staged, has_after);
     else
@@ -136,14 +143,14 @@ tgi_store_tile_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)
 
 /* Stores the 64 rows of a warpgroup by threads, along D's rows of 16-bit elements. Each warp stores
  * the lines that it has staged, so that it waits for no other warp. */
-template <int Count>
+template <class Args, int Count>
 static __device__ __forceinline__ void
-tgi_store_tile_lines(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
-                     const float (&sum)[Count], uint32_t staged)
+tgi_store_tile_lines(const Args &args, const tgi_cluster_tile &tile, const float (&sum)[Count],
+                     uint32_t staged)
 {
     constexpr int cols = TGI_FRAGMENT_COLS(2 * Count);
-    tgi_store_rows lines =
-        tgi_find_lines(tgi_find_target(gemm, tile.row, tile.col, tile.batch, 2 * Count), 0);
+    const tg_type type = tgi_find_d_type(args.gemm.problem);
+    tgi_store_rows lines = tgi_find_lines(tgi_find_fragment_target(args, tile, 2 * Count), 0);
     tgi_store_box before = {0, cols / 8 - 1};
 #pragma unroll 1
     for (int i = 0; lines.bytes > 0 && i < 2 * Count / cols; i++) {
@@ -152,7 +159,7 @@ tgi_store_tile_lines(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
 #pragma unroll
         for (int j = 0; j < 2 * Count / cols; j++) /* registers take no computed index */
             if (i == j)
-                tgi_put_16bit<cols>(box, sum, j * (cols / 8), tgi_find_d_type(gemm.problem));
+                tgi_put_16bit<cols>(box, sum, j * (cols / 8), type);
         /* Without the barrier lanes would read a box that others still write. */
         __syncwarp();
         tgi_store_box_lines<2>(lines, min(lines.bytes, 2 * cols), before, box, has_after);
@@ -242,9 +249,9 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (
     const int64_t wide =
         args.gemm.problem.n - 16 / tgi_count_bytes(tgi_find_d_type(args.gemm.problem));
     if (IsSliced && !args.d.is_tma_stored && (!args.d.is_lined || args.d.is_transposed))
-        tgi_store_elements(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, staged);
+        tgi_store_elements(tgi_find_fragment_target(args, tile, 2 * Count), staged);
     else if (!args.d.is_tma_stored)
-        tgi_store_staged(args.gemm, args.d, tile.row, tile.col, tile.batch, 2 * Count,
+        tgi_store_staged(args.d, tgi_find_fragment_target(args, tile, 2 * Count), 2 * Count,
                          are_beside && order.has_before && tile.col <= wide ? other : 0, staged,
                          are_beside && order.has_after && tile.col + 2 * Count <= wide);
     else if (is_transposed)

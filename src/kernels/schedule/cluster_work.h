@@ -18,8 +18,9 @@ typedef struct tgi_cluster_order {
 
 typedef struct tgi_cluster_work {
     tgi_cluster_order order;
+    /* The rows of D that a tile covers, at most those that a block multiplies, and its columns. */
     int32_t tile_rows, tile_cols;
-    /* The blocks of a cluster have 1 or 2 tiles, one below the other, and share out k of each in
+    /* The blocks of a cluster have 1, 2 or 4 tiles, one below the other, and share out k of each in
      * cluster_splits splits, whose sums they add among themselves. */
     int32_t cluster_rows, cluster_splits;
     /* Units of all batch entries. The first whole_count units are clusters of tiles with whole k.
@@ -29,6 +30,8 @@ typedef struct tgi_cluster_work {
     int32_t step_count;      /* steps of a tile that is not split */
     int32_t last_products;   /* 32 bytes of k that the last step has, or begins: 1..4 */
     int32_t steps_per_split; /* steps of a split, in a cluster or not */
+    /* Family few: the stages of a block, the bytes of one, and those of A in it. */
+    int32_t stage_count, stage_bytes, a_stage_bytes;
 } tgi_cluster_work;
 
 #endif

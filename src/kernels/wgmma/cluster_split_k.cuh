@@ -98,7 +98,7 @@ tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile
                 sum[j] = sum[j + sums]; /* sums of the next partial tile */
         }
         tgi_cluster_tile place = tile;
-        place.row += i / col_count * 64;
+        place.row += i / col_count * Shape::find_group_rows(args);
         place.col += i % col_count * 2 * sums;
         if (is_sent)
             repair.find_rows(place);

@@ -5,6 +5,7 @@
  *     arguments              the kernel's argument; get_args() finds tgi_wgmma_args in it
  *     a_line_bytes,          bytes of a line of A and of B in a stage
  *     b_line_bytes
+ *     is_fitted              1: a stage has the lines of the problem's tiles (kernel_shape.cuh)
  *     is_sliced              1: FP32 operands as slices of 16 bits, whose sums may need repair
  *     has_a_in_registers     1: the products take A from registers, not from shared memory
  *     repair                 what repairs sums, tgi_no_repair or tgi_slice_repair
@@ -35,7 +36,7 @@ struct tgi_feed_tma {
     typedef tgi_wgmma_args arguments;
     static constexpr int a_line_bytes = TGI_WGMMA_STEP_BYTES, b_line_bytes = TGI_WGMMA_STEP_BYTES;
     typedef tgi_no_repair repair;
-    static constexpr int is_sliced = 0, has_a_in_registers = 0;
+    static constexpr int is_fitted = 0, is_sliced = 0, has_a_in_registers = 0;
     static constexpr int slot_count = 0, relayout_warps = 0;
 
     struct slots {
@@ -65,8 +66,8 @@ struct tgi_feed_tma {
     static __device__ __forceinline__ int count_bytes(const arguments &given, tgi_tma_boxes a_boxes,
                                                       tgi_tma_boxes b_boxes)
     {
-        return a_boxes.count * a_boxes.lines(given.a) * a_line_bytes +
-               b_boxes.count * b_boxes.lines(given.b) * b_line_bytes;
+        return a_boxes.count * a_boxes.lines(given.a) * given.a_line_bytes +
+               b_boxes.count * b_boxes.lines(given.b) * given.b_line_bytes;
     }
 
     template <class Shape>
@@ -75,9 +76,11 @@ struct tgi_feed_tma {
          int step, tgi_tma_boxes a_boxes, tgi_tma_boxes b_boxes, tgi_tma_sharers column)
     {
         tgi_load_tile<Shape::across_a, Shape::rows, Shape::step_elems>(
-            given.a, a_boxes, stage, full, tile.row, step, tile.batch, {1, 0, 0});
-        tgi_load_tile<Shape::across_b, Shape::b_lines, Shape::step_elems>(
-            given.b, b_boxes, stage + Shape::a_bytes, full, tile.col, step, tile.batch, column);
+            given.a, a_boxes, stage, full, tile.row, step, tile.batch, {1, 0, 0},
+            Shape::find_box_rows(given));
+        tgi_load_tile<Shape::across_b, Shape::b_lines, Shape::step_elems, Shape::cluster_rows>(
+            given.b, b_boxes, tgi_find_b_lines<Shape>(given, stage), full, tile.col, step,
+            tile.batch, column);
     }
 
     template <class Shape>
@@ -105,6 +108,11 @@ struct tgi_feed_tma {
                                                   repair &, float (&)[Count])
     {
     }
+};
+
+/* This feed, of family few, fits stages to the lines of the problem's tiles. */
+struct tgi_feed_few : tgi_feed_tma {
+    static constexpr int is_fitted = 1;
 };
 
 #endif

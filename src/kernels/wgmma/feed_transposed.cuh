@@ -49,7 +49,7 @@ struct tgi_feed_transposed : tgi_feed_tma {
         const tgi_stage_release<Shape> release(at.args, at.rank);
         int step = tile.step;
         do {
-            const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.memory, ring);
+            const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.args, at.memory, ring);
             tgi_barrier_wait(stage.full, stage.parity);
             tgi_transposed_rows rows;
             tgi_transpose_rows(stage.data + at.group * TGI_BLOCK_LINES * TGI_WGMMA_STEP_BYTES,

@@ -89,7 +89,7 @@ struct tgi_feed_unaligned : tgi_feed_tma {
     static __device__ __forceinline__ int count_bytes(const arguments &given, tgi_tma_boxes,
                                                       tgi_tma_boxes b_boxes)
     {
-        return b_boxes.count * b_boxes.lines(given.wgmma.b) * b_line_bytes;
+        return b_boxes.count * b_boxes.lines(given.wgmma.b) * given.wgmma.b_line_bytes;
     }
 
     template <class Shape>

@@ -21,12 +21,15 @@ template <tg_type AType, tg_type BType, int Rows, int Cols, int ClusterRows, int
 struct tgi_wgmma_shape {
     typedef Feed feed;
     /* The schedule of the producer and of relayout warps, and that of warpgroups that multiply. */
-    typedef tgi_cluster_schedule<Rows, Cols, 0> schedule;
-    typedef tgi_cluster_schedule<Rows, Cols, 1> uniform_schedule;
+    typedef tgi_cluster_schedule<Cols, 0> schedule;
+    typedef tgi_cluster_schedule<Cols, 1> uniform_schedule;
     static constexpr tg_type a_type = AType, b_type = BType;
     static constexpr int rows = Rows, cols = Cols;
-    static constexpr int stages = TGI_WGMMA_STAGES(Stages, Cols, AcrossB);
-    static constexpr int cluster_rows = ClusterRows; /* most tile rows of a cluster: 1 or 2 */
+    /* 1: a stage holds the lines that the problem's tiles have, and the launch says how many stages
+     * there are; 0: all lines of the kernel's tile. */
+    static constexpr int is_fitted = Feed::is_fitted;
+    static constexpr int stages = is_fitted ? 0 : TGI_WGMMA_STAGES(Stages, Cols, AcrossB);
+    static constexpr int cluster_rows = ClusterRows; /* most tile rows of a cluster: 1, 2 or 4 */
     static constexpr int across_a = AcrossA, across_b = AcrossB;
     static constexpr int group_count = Threads / TGI_WARPGROUP - 1; /* warpgroups that multiply */
     static constexpr int group_rows = Rows / group_count;
@@ -34,7 +37,8 @@ struct tgi_wgmma_shape {
     static constexpr int b_lines = TGI_WGMMA_LINES(Cols, AcrossB);
     static constexpr int a_bytes = Rows * Feed::a_line_bytes;
     static constexpr int b_bytes = b_lines * Feed::b_line_bytes;
-    static constexpr int stage_bytes = a_bytes + b_bytes;
+    /* Bytes of a stage, at least. */
+    static constexpr int stage_bytes = is_fitted ? TGI_FEW_STAGE_LEAST(Rows) : a_bytes + b_bytes;
     static constexpr int elem_bytes = AType == TG_TYPE_FP32                            ? 4
                                       : AType == TG_TYPE_BF16 || AType == TG_TYPE_FP16 ? 2
                                                                                        : 1;
@@ -49,8 +53,9 @@ struct tgi_wgmma_shape {
     /* 1: sums may be stored as 16-bit numbers while the next tile is multiplied. A tile that is
      * stored at once gains nothing from it, and would have its barriers in the loop of all
      * steps. Relayout warps hold the registers that it needs. */
-    static constexpr int may_defer = !is_promoted && !Feed::has_a_in_registers && !is_wide &&
-                                     Feed::relayout_warps == 0 && Cols > TGI_FRAGMENT_COLS(Cols);
+    static constexpr int may_defer = !is_fitted && !is_promoted && !Feed::has_a_in_registers &&
+                                     !is_wide && Feed::relayout_warps == 0 &&
+                                     Cols > TGI_FRAGMENT_COLS(Cols);
     typedef tgi_deferred_store<Cols, may_defer> deferred;
     /* 1: C of 16 bits may come through the stages (staged_c.cuh). */
     static constexpr int may_stage_c = !is_wide && Feed::relayout_warps == 0;
@@ -61,9 +66,12 @@ struct tgi_wgmma_shape {
     /* The number of producer warps. If there are two, each copies one operand, because one warp
      * takes longer to request both than a small tile's products of 16 bits take. */
     static constexpr int producer_warps =
-        elem_bytes == 2 && !Feed::is_sliced && Feed::relayout_warps == 0 && Rows * Cols <= 64 * 64
+        is_fitted ? 4
+        : elem_bytes == 2 && !Feed::is_sliced && Feed::relayout_warps == 0 && Rows * Cols <= 64 * 64
             ? 2
             : 1;
+    /* The producer warps of an operand, which fill stages in turn. */
+    static constexpr int producer_turns = producer_warps > 2 ? producer_warps / 2 : 1;
     /* The registers of a thread of the producer's warpgroup, and of the warpgroups that multiply if
      * there are two. The launch gives each thread 168. */
     static constexpr int producer_registers = Feed::relayout_warps > 0 ? 104 : 40;
@@ -80,19 +88,34 @@ struct tgi_wgmma_shape {
     /* Bytes of a TMA box of an operand across k: step_elems lines. */
     static constexpr int block_bytes = step_elems * TGI_WGMMA_STEP_BYTES;
     static constexpr int shared_bytes =
-        TGI_WGMMA_SHARED_BYTES(Rows, Feed::a_line_bytes, Cols, Feed::b_line_bytes, Stages, Threads,
-                               AcrossB) +
-        Feed::slot_count * (TGI_UNALIGNED_SLOT_BYTES + 16);
+        is_fitted ? TGI_FEW_FIXED_BYTES(Rows)
+                  : TGI_WGMMA_SHARED_BYTES(Rows, Feed::a_line_bytes, Cols, Feed::b_line_bytes,
+                                           Stages, Threads, AcrossB) +
+                        Feed::slot_count * (TGI_UNALIGNED_SLOT_BYTES + 16);
     static_assert(Feed::relayout_warps == 0 || (elem_bytes == 2 && group_count == 2),
                   "units are of eight elements, and three warps are free to move them");
     static_assert(blocks == 1, "a warpgroup has 64 rows");
     static_assert(shared_bytes <= 227 << 10, "a multiprocessor has no more for a block");
+
+    /* Returns the rows of D that a warpgroup has. */
+    static __device__ __forceinline__ int find_group_rows(const tgi_wgmma_args &args)
+    {
+        return is_fitted ? args.d_rows : TGI_BLOCK_LINES;
+    }
+
+    /* Returns the rows of a TMA box of A across k. */
+    static __device__ __forceinline__ int find_box_rows(const tgi_wgmma_args &args)
+    {
+        return is_fitted ? args.d_rows : a_step_elems;
+    }
 };
 
 /* Addresses in shared memory: stages, then slots of lines that a relayout warp moves, then what
- * each warpgroup stages of D, then its terms, then the barriers. */
+ * each warpgroup stages of D, then its terms, then the barriers. Stages that are fitted come
+ * last. */
 template <class Shape> struct tgi_wgmma_memory {
     static constexpr int slot_count = Shape::feed::slot_count;
+    static constexpr int barrier_count = Shape::is_fitted ? TGI_FEW_STAGES_MAX : Shape::stages;
 
     uint32_t stages, slots, boxes, terms;
     uint32_t full, empty;           /* barriers of each stage */
@@ -100,20 +123,26 @@ template <class Shape> struct tgi_wgmma_memory {
     uint32_t slot_full, slot_empty; /* barriers of each slot */
 
     __device__ explicit tgi_wgmma_memory(char *shared)
+        : tgi_wgmma_memory(tgi_shared_address(shared))
     {
-        stages = tgi_shared_address(shared);
+    }
+
+    __device__ explicit tgi_wgmma_memory(uint32_t first)
+    {
+        stages = first + (Shape::is_fitted ? TGI_FEW_FIXED_BYTES(Shape::rows) : 0);
         slots = stages + Shape::stages * Shape::stage_bytes;
-        boxes = slots + slot_count * TGI_UNALIGNED_SLOT_BYTES;
+        boxes = Shape::is_fitted ? first : slots + slot_count * TGI_UNALIGNED_SLOT_BYTES;
         terms = boxes + Shape::group_count * TGI_FRAGMENT_BYTES;
         full = terms + Shape::group_count * TGI_TERM_BYTES;
-        empty = full + Shape::stages * 8;
-        sent = empty + Shape::stages * 8;
+        empty = full + barrier_count * 8;
+        sent = empty + barrier_count * 8;
         slot_full = sent + 8;
         slot_empty = slot_full + slot_count * 8;
-        static_assert(Shape::stages * (Shape::stage_bytes + 16) +
-                              slot_count * (TGI_UNALIGNED_SLOT_BYTES + 16) +
-                              Shape::group_count * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES) + 8 ==
-                          Shape::shared_bytes,
+        static_assert(Shape::is_fitted ||
+                          Shape::stages * (Shape::stage_bytes + 16) +
+                                  slot_count * (TGI_UNALIGNED_SLOT_BYTES + 16) +
+                                  Shape::group_count * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES) + 8 ==
+                              Shape::shared_bytes,
                       "the host counts what lies here");
     }
 };

@@ -21,6 +21,33 @@ template <class Shape> struct tgi_consumer {
     int rank, group;
 };
 
+/* Returns the address of a stage in shared memory. */
+template <class Shape>
+static __device__ __forceinline__ uint32_t
+tgi_find_stage_data(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
+                    const tgi_ring<Shape::stages> &ring)
+{
+    return memory.stages +
+           ring.stage * (Shape::is_fitted ? args.work.stage_bytes : Shape::stage_bytes);
+}
+
+/* Returns the place of a warpgroup's lines of A in a stage. Boxes across k have places for all rows
+ * of an instruction. */
+template <class Shape>
+static __device__ __forceinline__ int tgi_find_a_lines(const tgi_wgmma_args &args, int group)
+{
+    const int rows = Shape::across_a ? Shape::group_rows : Shape::find_group_rows(args);
+    return Shape::group_count > 1 ? group * rows * TGI_WGMMA_STEP_BYTES : 0;
+}
+
+/* Returns the address of B's lines in a stage. */
+template <class Shape>
+static __device__ __forceinline__ uint32_t tgi_find_b_lines(const tgi_wgmma_args &args,
+                                                            uint32_t stage)
+{
+    return stage + (Shape::is_fitted ? args.work.a_stage_bytes : Shape::a_bytes);
+}
+
 /* A stage in shared memory (0: none), its barriers, and the parity of the phase in which it is
  * filled. */
 struct tgi_wgmma_stage {
@@ -29,11 +56,11 @@ struct tgi_wgmma_stage {
 
 template <class Shape>
 static __device__ __forceinline__ tgi_wgmma_stage
-tgi_find_stage(const tgi_wgmma_memory<Shape> &memory, const tgi_ring<Shape::stages> &ring)
+tgi_find_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
+               const tgi_ring<Shape::stages> &ring)
 {
-    return {
-        static_cast<uint32_t>(tgi_make_uniform(memory.stages + ring.stage * Shape::stage_bytes)),
-        memory.full + ring.stage * 8, memory.empty + ring.stage * 8, ring.parity};
+    return {static_cast<uint32_t>(tgi_make_uniform(tgi_find_stage_data(args, memory, ring))),
+            memory.full + ring.stage * 8, memory.empty + ring.stage * 8, ring.parity};
 }
 
 /* A release gives a stage back to the producers of all blocks that fill it. */
@@ -47,9 +74,11 @@ template <class Shape> struct tgi_stage_release {
     {
     }
 
+    /* Blocks of family few arrive at their own barrier as at others', because a branch would make
+     * each step longer. */
     __device__ __forceinline__ void operator()(uint32_t empty) const
     {
-        if (sharer_count > 1) {
+        if (Shape::is_fitted || sharer_count > 1) {
             if (thread < sharer_count)
                 tgi_barrier_arrive_remote(empty, first_sharer + thread);
         } else if (thread == 0) {
@@ -62,18 +91,17 @@ template <class Shape> struct tgi_stage_release {
  * from number `first` on. They are added to `sum`, or replace it if IsSum is 0. */
 template <class Shape, int IsSum, int Count = TGI_WGMMA_STEP_PRODUCTS>
 static __device__ __forceinline__ void
-tgi_multiply_stage(uint32_t stage, int group, int line, int first,
+tgi_multiply_stage(const tgi_wgmma_args &args, uint32_t stage, int group, int line, int first,
                    float (&sum)[Shape::blocks][Shape::mma_cols / 2])
 {
     constexpr int across_stride = 32 * TGI_WGMMA_STEP_BYTES / Shape::elem_bytes; /* 32 bytes of k */
     constexpr int a_stride = Shape::across_a ? across_stride : 32;
     constexpr int b_stride = Shape::across_b ? across_stride : 32;
-    const uint64_t a =
-        tgi_describe(stage + group * Shape::group_rows * TGI_WGMMA_STEP_BYTES + first * a_stride,
-                     Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
-    const uint64_t b =
-        tgi_describe(stage + Shape::a_bytes + line * TGI_WGMMA_STEP_BYTES + first * b_stride,
-                     Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
+    const uint64_t a = tgi_describe(stage + tgi_find_a_lines<Shape>(args, group) + first * a_stride,
+                                    Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
+    const uint64_t b = tgi_describe(tgi_find_b_lines<Shape>(args, stage) +
+                                        line * TGI_WGMMA_STEP_BYTES + first * b_stride,
+                                    Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
     tgi_wgmma_fence();
 #pragma unroll
     for (int j = 0; j < Count; j++)
@@ -112,9 +140,9 @@ tgi_add_steps(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
 #pragma unroll 1
     while (step < whole_end || deferred.left > 0) {
         if (step < whole_end) {
-            const tgi_wgmma_stage stage = tgi_find_stage<Shape>(memory, ring);
+            const tgi_wgmma_stage stage = tgi_find_stage<Shape>(args, memory, ring);
             tgi_barrier_wait(stage.full, stage.parity);
-            tgi_multiply_stage<Shape, 1>(stage.data, at.group, 0, 0, sum);
+            tgi_multiply_stage<Shape, 1>(args, stage.data, at.group, 0, 0, sum);
             tgi_wgmma_wait<1>();
             if (used)
                 release(used);
@@ -137,11 +165,11 @@ static __device__ __forceinline__ void
 tgi_add_short_step(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring,
                    float (&sum)[Shape::blocks][Shape::cols / 2])
 {
-    const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.memory, ring);
+    const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.args, at.memory, ring);
     tgi_barrier_wait(stage.full, stage.parity);
 #pragma unroll 1
     for (int i = 0; i < at.args.work.last_products; i++) {
-        tgi_multiply_stage<Shape, 1, 1>(stage.data, at.group, 0, i, sum);
+        tgi_multiply_stage<Shape, 1, 1>(at.args, stage.data, at.group, 0, i, sum);
         tgi_wgmma_wait<0>();
     }
     const tgi_stage_release<Shape> release(at.args, at.rank);
@@ -176,7 +204,7 @@ template <class Shape> struct tgi_plain_products {
     multiply(const tgi_consumer<Shape> &at, uint32_t stage, int line, const a_rows &,
              float (&short_sums)[Shape::blocks][Shape::mma_cols / 2]) const
     {
-        tgi_multiply_stage<Shape, 0>(stage, at.group, line, 0, short_sums);
+        tgi_multiply_stage<Shape, 0>(at.args, stage, at.group, line, 0, short_sums);
     }
 };
 
@@ -214,7 +242,7 @@ tgi_promote_stages(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
         if (has_next) {
             if (line == 0)
                 tgi_barrier_wait(next.full, next.parity);
-            tgi_multiply_stage<Shape, 1>(next.data, at.group, line, 0, short_sums);
+            tgi_multiply_stage<Shape, 1>(at.args, next.data, at.group, line, 0, short_sums);
         }
         if (has_next && is_last) {
             tgi_wgmma_wait<1>();
@@ -243,14 +271,14 @@ tgi_sum_promoted(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
     const tgi_stage_release<Shape> release(at.args, at.rank);
     int step = tile.step;
     do {
-        const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.memory, ring);
+        const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.args, at.memory, ring);
         runs.begin_step(at, tile, step, sum);
         tgi_barrier_wait(stage.full, stage.parity);
         tgi_wgmma_stage next = {};
         if (Shape::promoted_steps > 1 && step + 1 < tile.step_end) {
             step++;
             ring.advance();
-            next = tgi_find_stage<Shape>(at.memory, ring);
+            next = tgi_find_stage<Shape>(at.args, at.memory, ring);
         }
         tgi_promote_stages<Shape>(at, tile, stage, next, products, release, sum);
         ring.advance();

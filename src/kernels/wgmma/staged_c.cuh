@@ -52,15 +52,15 @@ tgi_fill_c_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memo
 {
     typedef tgi_c_stages<Shape> stages;
     const uint32_t full = memory.full + ring.stage * 8;
-    const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
+    const uint32_t stage = tgi_find_stage_data(args, memory, ring);
     tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
     if (!Shape::has_lone_producer && !tgi_elect())
         return;
     const int row_room = args.a.line_count - tile.row;
     const int col_room = args.b.line_count - tile.col - first * TGI_C_BOX_COLS;
     const int last_cols = min(stages::cols - first, stages::stage_cols);
-    const int rows =
-        min(max((row_room + TGI_BLOCK_LINES - 1) / TGI_BLOCK_LINES, 0), Shape::group_count);
+    const int group_rows = Shape::find_group_rows(args);
+    const int rows = row_room > group_rows ? Shape::group_count : row_room > 0;
     const int cols = min(max((col_room + TGI_C_BOX_COLS - 1) / TGI_C_BOX_COLS, 0), last_cols);
     const int count = is_bringer ? rows * cols : 0;
     tgi_barrier_expect(full, count * args.c.box_lines * TGI_SWIZZLE_BYTES);
@@ -68,25 +68,29 @@ tgi_fill_c_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memo
     for (int i = 0; i < count; i++) {
         const int col = rows > 1 ? i / 2 : i, group = rows > 1 ? i % 2 : 0;
         const int x = tile.col + (first + col) * TGI_C_BOX_COLS;
-        const int y = tile.row + group * TGI_BLOCK_LINES;
+        const int y = tile.row + group * group_rows;
         tgi_tma_load(stages::find_box(stage, col, group), &args.c_map, full,
                      args.c.is_transposed ? y : x, args.c.is_transposed ? x : y, tile.batch);
     }
 }
 
-/* Fills the stages of a tile's C. One of several producer warps is the bringer; the others only
- * arrive. */
+/* Fills the stages of a tile's C. One of two producer warps is the bringer; the other one only
+ * arrives. is_own is 1 if the warp fills the next stage. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_bring_c(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
-            tgi_ring<Shape::stages> &ring, const tgi_cluster_tile &tile, int is_bringer)
+            tgi_ring<Shape::stages> &ring, const tgi_cluster_tile &tile, int is_bringer,
+            int &is_own)
 {
     if constexpr (Shape::may_stage_c) {
         typedef tgi_c_stages<Shape> stages;
         static_assert(Shape::group_count <= 2, "boxes are counted by warpgroups");
 #pragma unroll 1
-        for (int first = 0; first < stages::cols; first += stages::stage_cols, ring.advance())
-            tgi_fill_c_stage<Shape>(args, memory, ring, tile, first, is_bringer);
+        for (int first = 0; first < stages::cols; first += stages::stage_cols, ring.advance()) {
+            if (is_own)
+                tgi_fill_c_stage<Shape>(args, memory, ring, tile, first, is_bringer);
+            is_own ^= Shape::producer_turns > 1;
+        }
     }
 }
 
@@ -129,7 +133,7 @@ static __device__ __forceinline__ void tgi_add_c_boxes(const tgi_consumer<Shape>
                                                        float (&sum)[Shape::cols / 2])
 {
     typedef tgi_c_stages<Shape> stages;
-    const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.memory, ring);
+    const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.args, at.memory, ring);
     if (Col % stages::stage_cols == 0)
         tgi_barrier_wait(stage.full, stage.parity);
     tgi_add_c_box<Type, Col * TGI_C_BOX_COLS / 2>(at.args,

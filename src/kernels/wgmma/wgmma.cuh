@@ -51,9 +51,10 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
     if (threadIdx.x == 0) {
         /* A producer warp arrives once, and a relayout warp once for every slot's lines. */
         const int arrivals =
-            Shape::producer_warps +
+            Shape::producer_warps / Shape::producer_turns +
             (Shape::feed::relayout_warps > 0 ? Shape::rows / TGI_UNALIGNED_LINES : 0);
-        for (int i = 0; i < Shape::stages; i++) {
+        const int stages = Shape::is_fitted ? args.work.stage_count : Shape::stages;
+        for (int i = 0; i < stages; i++) {
             tgi_barrier_init(memory.full + i * 8, arrivals);
             tgi_barrier_init(memory.empty + i * 8, Shape::group_count * args.work.cluster_rows);
         }
@@ -85,7 +86,7 @@ tgi_fill_stage(const typename Shape::feed::arguments &problem,
                int byte_count, tgi_tma_sharers column)
 {
     const uint32_t full = memory.full + ring.stage * 8;
-    const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
+    const uint32_t stage = tgi_find_stage_data(Shape::feed::get_args(problem), memory, ring);
     tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
     if (!Shape::has_lone_producer && !tgi_elect())
         return;
@@ -101,7 +102,7 @@ static __device__ __forceinline__ int tgi_has_short_load(const tgi_wgmma_args &a
 }
 
 /* Requests the stages of all tiles. One of two producer warps, number `warp`, brings A, the other
- * one B. */
+ * one B. If there are four, warps 0 and 2 bring A, each to every other stage, warps 1 and 3 B. */
 template <int ClusterRows, class Shape>
 static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::arguments &given,
                                                    const tgi_wgmma_memory<Shape> &memory, int rank,
@@ -109,9 +110,12 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
 {
     typedef typename Shape::feed feed;
     const typename Shape::schedule schedule(feed::get_args(given).work, rank);
-    const tgi_tma_sharers column = tgi_find_sharers<ClusterRows>(rank);
+    const tgi_tma_sharers column =
+        tgi_find_sharers<ClusterRows>(feed::get_args(given).work.cluster_rows, rank);
+    const int operand = warp & 1;
+    int is_own = Shape::producer_turns == 1 || warp < 2; /* 1: this warp fills the next stage */
     int last = 0, has_short = tgi_has_short_load<Shape>(feed::get_args(schedule.problem(given, 0)));
-    tgi_ring<Shape::stages> ring;
+    tgi_ring<Shape::stages> ring(feed::get_args(given).work.stage_count);
     typename feed::slots slots;
     for (int i = schedule.begin(); i < schedule.end(); last = i, i = schedule.next(i)) {
         const typename feed::arguments &problem = schedule.problem(given, i);
@@ -119,11 +123,12 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
             has_short = tgi_has_short_load<Shape>(feed::get_args(problem));
         const tgi_wgmma_args &args = feed::get_args(problem);
         const tgi_cluster_tile tile = schedule.tile(i);
-        tgi_tma_boxes a_boxes =
-            tgi_find_boxes<Shape::across_a, Shape::rows, Shape::a_step_elems>(args.a, tile.row, 1);
-        tgi_tma_boxes b_boxes = tgi_find_boxes<Shape::across_b, Shape::b_lines, Shape::step_elems>(
-            args.b, tile.col, column.count);
-        if (Shape::producer_warps > 1 && warp > 0)
+        tgi_tma_boxes a_boxes = tgi_find_boxes<Shape::across_a, Shape::rows, Shape::a_step_elems>(
+            args.a, tile.row, 1, args.work.tile_rows, Shape::find_box_rows(args));
+        tgi_tma_boxes b_boxes =
+            tgi_find_boxes<Shape::across_b, Shape::b_lines, Shape::step_elems, Shape::cluster_rows>(
+                args.b, tile.col, column.count);
+        if (Shape::producer_warps > 1 && operand > 0)
             a_boxes.count = 0;
         else if (Shape::producer_warps > 1)
             b_boxes.count = 0;
@@ -132,23 +137,32 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
 #pragma unroll 1
         for (int step = tile.step; step < whole_end; step++, ring.advance()) {
             feed::fetch(problem, memory, slots, tile, step);
-            tgi_fill_stage(problem, memory, ring, tile, step, a_boxes, b_boxes, byte_count, column);
+            if (is_own)
+                tgi_fill_stage(problem, memory, ring, tile, step, a_boxes, b_boxes, byte_count,
+                               column);
+            is_own ^= Shape::producer_turns > 1;
         }
         if (whole_end < tile.step_end) {
             feed::fetch(problem, memory, slots, tile, whole_end);
             a_boxes.is_edge |= Shape::across_a;
-            b_boxes.is_edge |= Shape::across_b;
-            tgi_fill_stage(problem, memory, ring, tile, whole_end, a_boxes, b_boxes,
-                           feed::count_bytes(problem, a_boxes, b_boxes), column);
+            if (Shape::across_b)
+                b_boxes = tgi_use_edge<Shape::b_lines, Shape::step_elems, Shape::cluster_rows>(
+                    b_boxes, column.count);
+            if (is_own)
+                tgi_fill_stage(problem, memory, ring, tile, whole_end, a_boxes, b_boxes,
+                               feed::count_bytes(problem, a_boxes, b_boxes), column);
+            is_own ^= Shape::producer_turns > 1;
             ring.advance();
         }
         if (tgi_is_c_staged<Shape>(args, tile))
-            tgi_bring_c<Shape>(args, memory, ring, tile, Shape::producer_warps == 1 || warp == 0);
+            tgi_bring_c<Shape>(args, memory, ring, tile, Shape::producer_warps == 1 || operand == 0,
+                               is_own);
     }
     if (feed::get_args(given).is_next_early)
         tgi_start_next();
     /* Without these waits the block could end while blocks of the cluster signal its barriers. */
-    for (int i = 0; column.count > 1 && i < Shape::stages; i++, ring.advance())
+    const int stages = Shape::is_fitted ? feed::get_args(given).work.stage_count : Shape::stages;
+    for (int i = 0; column.count > 1 && i < stages; i++, ring.advance())
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
 }
 
@@ -188,7 +202,7 @@ template <class Shape>
 static __device__ __forceinline__ tgi_tile_terms<Shape::cols>
 tgi_find_terms(const tgi_consumer<Shape> &at, tgi_cluster_tile tile)
 {
-    tile.row += at.group * TGI_BLOCK_LINES;
+    tile.row += at.group * Shape::find_group_rows(at.args);
     return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1};
 }
 
@@ -227,7 +241,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
     typedef typename Shape::feed feed;
     const tgi_wgmma_memory<Shape> memory(shared);
     const typename Shape::uniform_schedule schedule(feed::get_args(given).work, rank);
-    tgi_ring<Shape::stages> ring;
+    tgi_ring<Shape::stages> ring(feed::get_args(given).work.stage_count);
     typename Shape::deferred deferred;
     for (int i = schedule.begin(); i < schedule.end(); i = schedule.next(i)) {
         const tgi_wgmma_args &args = feed::get_args(schedule.problem(given, i));
@@ -249,7 +263,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         if (has_epilogue)
             tgi_finish_tile<Shape>(at, tile, ring, sum[0]);
         const int row = tile.row;
-        tile.row += group * TGI_BLOCK_LINES;
+        tile.row += group * Shape::find_group_rows(args);
         feed::finish(args, tile, repair, sum[0]);
         if (args.work.cluster_splits > 1)
             tgi_exchange_partial_tiles<Shape>(at, tile.split, sum[0]);
@@ -270,7 +284,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
             if (Shape::is_wide || args.d.is_tma_stored)
                 tgi_store_tile_boxes<Shape::is_wide>(args, tile, sum[0], staged, group + 1, repair);
             else
-                tgi_store_tile_lines(args.gemm, tile, sum[0], staged);
+                tgi_store_tile_lines(args, tile, sum[0], staged);
         } else {
             tile.row = row;
             tgi_store_partial_tiles<Shape>(args, tile, group, memory.stages, staged, sum[0],
@@ -288,8 +302,13 @@ static __device__ __forceinline__ void
 tgi_produce_in_cluster(const typename Shape::feed::arguments &given, char *shared, int rank,
                        int warp)
 {
-    const tgi_wgmma_memory<Shape> memory(shared);
-    if (Shape::cluster_rows > 1 && Shape::feed::get_args(given).work.cluster_rows > 1)
+    /* Opaque, or producers of family few would find the address again in each step. */
+    const uint32_t address =
+        Shape::is_fitted ? tgi_make_opaque(tgi_shared_address(shared)) : tgi_shared_address(shared);
+    const tgi_wgmma_memory<Shape> memory(address);
+    /* Code for blocks that are alone would double the producers of family few. */
+    if (Shape::is_fitted ||
+        (Shape::cluster_rows > 1 && Shape::feed::get_args(given).work.cluster_rows > 1))
         tgi_produce<Shape::cluster_rows, Shape>(given, memory, rank, warp);
     else
         tgi_produce<1, Shape>(given, memory, rank, warp);

@@ -15,12 +15,13 @@ struct partial_output {
     const tgi_gemm_args &gemm;
     const tgi_tensor_map &d_map;
     tgi_fragment_output d;
+    int32_t d_rows;
 };
 
 template <int Cols>
 static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &args, char *shared)
 {
-    const int col_count = args.work.tile_cols / Cols, row_count = args.work.tile_rows / 64;
+    const int col_count = args.work.tile_cols / Cols, row_count = args.work.tile_rows / args.d_rows;
     const int per_tile = row_count * col_count;
     const int split_tile = blockIdx.x / per_tile, index = blockIdx.x % per_tile;
     const int64_t first =
@@ -29,8 +30,8 @@ static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &ar
     tgi_add_partial_tiles(args, first, per_tile, sum);
     tgi_cluster_tile tile = tgi_find_cluster_tile(
         args.work, args.work.whole_count + split_tile / args.work.cluster_rows,
-        split_tile % args.work.cluster_rows, args.work.tile_rows, args.work.tile_cols);
-    tile.row += index / col_count * 64;
+        split_tile % args.work.cluster_rows, args.work.tile_cols);
+    tile.row += index / col_count * args.d_rows;
     tile.col += index % col_count * Cols;
     const uint32_t staged = (tgi_shared_address(shared) + 1023) & ~1023u;
     const tgi_store_order alone = {0, 0, 0};
@@ -40,7 +41,7 @@ static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &ar
             repair.find_rows(tile);
         tgi_finish_fragment(args, tile, sum, alone, staged, 1, repair);
     } else {
-        partial_output output = {args.gemm, args.d_map, args.d};
+        partial_output output = {args.gemm, args.d_map, args.d, args.d_rows};
         /* A TMA box of D is as wide as the tile's own partial tiles. */
         if (Cols < TGI_FRAGMENT_COLS(args.work.tile_cols))
             output.d.is_tma_stored = 0;

@@ -29,6 +29,10 @@ typedef struct tgi_wgmma_args {
     tgi_cluster_work work; /* a step of k is 128 bytes of a line, or a chunk of slices */
     tgi_slice_ranges a_slices, b_slices;
     int32_t slice_count, first_product; /* the first of TGI_SLICE_PRODUCTS that is formed */
+    /* Bytes of a line of a TMA box of A and of B by the plain feed. Lines across k have the rows of
+     * a tile, and the columns of a narrow B. */
+    int32_t a_line_bytes, b_line_bytes;
+    int32_t d_rows; /* rows of D that a warpgroup stores, at most 64 */
     /* 1: the next kernel of the stream starts where a block has ended; 0: when all have. */
     int32_t is_next_early;
     int32_t is_second; /* 1: the problem has the second of the shapes that the kernel serves */
