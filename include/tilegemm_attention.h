@@ -14,8 +14,7 @@
  *
  * Structs, statuses, contexts, streams, ownership and threads follow tilegemm.h. On the CPU the
  * bits of a row of D depend on its own query, its keys and the instruction set alone: never on the
- * number of threads, the batch, the other rows or where memory lies. (With AMX, those of FP32 also
- * depend on whether at least 64 queries share keys.) On a GPU they depend on the
+ * number of threads, the batch, the other rows or where memory lies. On a GPU they depend on the
  * sizes of the plan too, which decide how keys are split. GPUs from compute capability 8.0 on have
  * attention of BF16 and FP16, with head sizes up to 256 and lengths up to 2^30.
  *
@@ -67,11 +66,11 @@ typedef enum tg_causal {
  * g = (2 min(n, 256) + 4 n / 240 + 40) u, and e = exp(t) - 1 with t the largest, over the keys that
  * the row sees, of
  *     (head_size + 16) u * (scale |q_i||k_j| + soft_cap + |bias| + slope |p - j|).
- * On the CPU u_w is 2^-16 for BF16 and FP16, whose weights may have 16 bits, else 0. AMX forms sums
- * of FP32 from products of BF16, which lose numbers near the smallest: unless inputs are FP64, the
- * elements of q_i and k_j count as at least 2^-101 here, and max|v| as at least 1. A GPU rounds
- * weights to D's type, so that u_w is u_D and, for FP16, 2^-125 reads 2^-24; its tensor cores round
- * sums toward zero, so that g has n u / 8 more.
+ * On the CPU u_w is 2^-16 for BF16 and FP16, whose weights may have 16 bits, else 0. For these
+ * types elements of q_i and k_j count as at least 2^-101 here, and max|v| as at least 1, because
+ * products of BF16 lose numbers near the smallest. A GPU rounds weights to D's type, so that u_w is
+ * u_D and, for FP16, 2^-125 reads 2^-24; its tensor cores round sums toward zero, so that g has
+ * n u / 8 more.
  * For FP64, 2^-125 reads 2^-1021. Subnormal numbers of D's type have their own half unit. An
  * element l of log_sum_exp obeys |l - exact| <= t + g + 8 u |exact|. */
 typedef struct tg_attention {

@@ -12,13 +12,10 @@ typedef struct slicing {
     int inputs, weights, scores_most, sums_most;
 } slicing;
 
-/* BF16 is its own slice, and FP16 two. What three slices leave of FP32, and the products that are
- * left out, are below its unit roundoff. Two slices of a weight have an error of 2^-16. */
+/* BF16 is its own slice, and FP16 two. Two slices of a weight have an error of 2^-16. */
 static slicing find_slicing(tg_type type)
 {
-    return type == TG_TYPE_BF16   ? (slicing){1, 2, 0, 1}
-           : type == TG_TYPE_FP16 ? (slicing){2, 2, 2, 1}
-                                  : (slicing){3, 3, 2, 2};
+    return type == TG_TYPE_BF16 ? (slicing){1, 2, 0, 1} : (slicing){2, 2, 2, 1};
 }
 
 /* Returns the steps of k that hold so many numbers. */

@@ -1,7 +1,7 @@
 /*
- * Multiplies FP32 as slices of BF16 on AMX tiles, for attention. The including file has included
- * the vectors of AVX-512, cpu/attention_body.h for FP32 and cpu/amx_tile_body.h, and defines
- * ISA_NAME, TARGET and the operations on tile registers.
+ * Multiplies BF16 and FP16 as slices of BF16 on AMX tiles, for attention. The including file has
+ * included the vectors of AVX-512, cpu/attention_body.h for FP32 and cpu/amx_tile_body.h, and
+ * defines ISA_NAME, TARGET and the operations on tile registers.
  */
 #include "cpu/attention_isa.h"
 
@@ -9,19 +9,15 @@
 #define SLICE_HALF 0x8000     /* half a unit of BF16's last place */
 #define SLICE_BITS 0xffff0000 /* BF16 in the upper half of FP32 */
 
-/* Stores the slices of two vectors as pairs: those of `low` in the lower halves. If is_cut is 1,
- * slices are not rounded but cut, which takes fewer operations; three of them are exact too. */
+/* Stores the slices of two vectors as pairs: those of `low` in the lower halves. */
 INLINE void SLICES(store_slices)(fp32_vec low, fp32_vec high, uint32_t *target, int64_t slice,
-                                 const int count, const int is_cut)
+                                 const int count)
 {
     const __m512i half = _mm512_set1_epi32(SLICE_HALF), bits = _mm512_set1_epi32((int)SLICE_BITS);
-#pragma GCC unroll 3
+#pragma GCC unroll 2
     for (int s = 0; s < count; s++) {
-        __m512i x = _mm512_castps_si512(low), y = _mm512_castps_si512(high);
-        if (!is_cut) {
-            x = _mm512_add_epi32(x, half);
-            y = _mm512_add_epi32(y, half);
-        }
+        const __m512i x = _mm512_add_epi32(_mm512_castps_si512(low), half);
+        const __m512i y = _mm512_add_epi32(_mm512_castps_si512(high), half);
         /* y under the mask, the rest of x moved down */
         _mm512_storeu_si512(target + s * slice,
                             _mm512_ternarylogic_epi32(bits, y, _mm512_srli_epi32(x, 16), 0xca));
@@ -34,11 +30,9 @@ INLINE void SLICES(store_counted)(fp32_vec low, fp32_vec high, uint32_t *target,
                                   int count)
 {
     if (count == 1)
-        SLICES(store_slices)(low, high, target, slice, 1, 0);
-    else if (count == 2)
-        SLICES(store_slices)(low, high, target, slice, 2, 0);
+        SLICES(store_slices)(low, high, target, slice, 1);
     else
-        SLICES(store_slices)(low, high, target, slice, 3, 0);
+        SLICES(store_slices)(low, high, target, slice, 2);
 }
 
 /* Returns the lanes whose numbers are not sliced. */
@@ -104,7 +98,7 @@ static TARGET int SLICES(slice_rows)(const float *rows, int64_t stride, int64_t 
 INLINE int SLICES(slice_square)(const float *rows, int64_t stride, int64_t count, int cols,
                                 const tgi_slices *target, uint32_t *at, const int slices)
 {
-    __m512i square[3][TGI_SLICES_SIDE];
+    __m512i square[2][TGI_SLICES_SIDE];
     __mmask16 odd = 0;
     const __mmask16 mask = mask16(cols);
     for (int q = 0; q < TGI_SLICES_SIDE; q++) {
@@ -116,9 +110,9 @@ INLINE int SLICES(slice_square)(const float *rows, int64_t stride, int64_t count
         SLICES(store_slices)
         (_mm512_maskz_mov_ps((__mmask16)~low_odd, low),
          _mm512_maskz_mov_ps((__mmask16)~high_odd, high), (uint32_t *)&square[0][q],
-         TGI_SLICES_SIDE * TGI_SLICES_SIDE, slices, 0);
+         TGI_SLICES_SIDE * TGI_SLICES_SIDE, slices);
     }
-#pragma GCC unroll 3
+#pragma GCC unroll 2
     for (int s = 0; s < slices; s++) {
         transpose_pairs(square[s]);
         for (int e = 0; e < cols; e++)
@@ -138,10 +132,8 @@ static TARGET int SLICES(slice_transpose)(const float *rows, int64_t stride, int
             const int cols = size - e < TGI_SLICES_SIDE ? (int)(size - e) : TGI_SLICES_SIDE;
             if (target->count == 1)
                 has_odd |= SLICES(slice_square)(from, stride, count - j, cols, target, at, 1);
-            else if (target->count == 2)
-                has_odd |= SLICES(slice_square)(from, stride, count - j, cols, target, at, 2);
             else
-                has_odd |= SLICES(slice_square)(from, stride, count - j, cols, target, at, 3);
+                has_odd |= SLICES(slice_square)(from, stride, count - j, cols, target, at, 2);
         }
     return has_odd;
 }
@@ -215,11 +207,11 @@ static TARGET void SLICES(multiply_slices)(int64_t rows, int64_t cols, int64_t s
     }
 }
 
-/* Converts the scores of `vectors` vectors of queries to slices of weights. Weights without a
+/* Converts the scores of `vectors` vectors of queries to two slices of weights. Weights without a
  * neighbor, and those behind the last key, are pairs with zero. */
 INLINE void SLICES(weigh_vectors)(const tgi_attention_block *b, const tgi_attention_state *state,
                                   int64_t col, float factor, const tgi_slices *weights,
-                                  int keeps_weights, const int vectors, const int slices)
+                                  int keeps_weights, const int vectors)
 {
     const int64_t row = state->row;
     weighing_avx512_fp32 w = start_weighing_avx512_fp32(b, state, col, factor, vectors);
@@ -241,15 +233,14 @@ INLINE void SLICES(weigh_vectors)(const tgi_attention_block *b, const tgi_attent
                     fp32_store(at + row + v * TGI_SLICES_SIDE, high);
             }
             SLICES(store_slices)
-            (low, high, tgi_slices_find_pair(weights, pair, to), weights->slice, slices,
-             slices == 3);
+            (low, high, tgi_slices_find_pair(weights, pair, to), weights->slice, 2);
         }
     }
     for (; pair % TGI_SLICES_SIDE != 0; pair++)
         for (int v = 0; v < vectors; v++)
             SLICES(store_slices)
     (fp32_zero(), fp32_zero(), tgi_slices_find_pair(weights, pair, col + v * TGI_SLICES_SIDE),
-     weights->slice, slices, 0);
+     weights->slice, 2);
     end_weighing_avx512_fp32(&w, state, col, vectors);
 }
 
@@ -258,15 +249,10 @@ static TARGET void SLICES(weigh_slices)(const tgi_attention_block *b,
                                         int keeps_weights)
 {
     const float factor = prepare_scores_avx512_fp32(b, state);
-    const int is_wide = state->cols > TGI_SLICES_SIDE;
-    if (weights->count == 2 && is_wide)
-        SLICES(weigh_vectors)(b, state, 0, factor, weights, keeps_weights, 2, 2);
-    else if (weights->count == 2)
-        SLICES(weigh_vectors)(b, state, 0, factor, weights, keeps_weights, 1, 2);
-    else if (is_wide)
-        SLICES(weigh_vectors)(b, state, 0, factor, weights, keeps_weights, 2, 3);
+    if (state->cols > TGI_SLICES_SIDE)
+        SLICES(weigh_vectors)(b, state, 0, factor, weights, keeps_weights, 2);
     else
-        SLICES(weigh_vectors)(b, state, 0, factor, weights, keeps_weights, 1, 3);
+        SLICES(weigh_vectors)(b, state, 0, factor, weights, keeps_weights, 1);
 }
 
 #define SLICES_FUNCTIONS                                                                           \

@@ -9,14 +9,13 @@
 #include "threads/threads.h"
 
 #define QUERY_TILE 48
-#define COPIED_QUERY_TILE 192   /* the most queries of a task whose blocks of K and V are copies */
-#define SLICED_QUERY_TILE 512   /* the most queries of a task whose blocks are sliced */
-#define SLICED_LEAST_QUERIES 64 /* FP32 is sliced from so many queries that share keys on */
-#define TASKS_PER_THREAD 4      /* with fewer tiles than this, splits of the keys are tasks */
+#define COPIED_QUERY_TILE 192 /* the most queries of a task whose blocks of K and V are copies */
+#define SLICED_QUERY_TILE 512 /* the most queries of a task whose blocks are sliced */
+#define TASKS_PER_THREAD 4    /* with fewer tiles than this, splits of the keys are tasks */
 #define STATES_BYTES_MAX ((int64_t)256 << 20)
 
 /* The instruction sets that have code for attention, for sums of FP32 and of FP64. Those for
- * products of 16 bits have none, because weights stay FP32; AMX has products of slices beside it. */
+ * products of 16 bits have none, because weights stay FP32. AMX has products of slices. */
 static const tgi_attention_isa *const isas[TGI_ISA_COUNT] = {
     [TGI_ISA_generic] = tgi_attention_generic,
 #if defined(__x86_64__)
@@ -144,10 +143,7 @@ static tgi_attention_run choose_tile(const tgi_machine *machine, const tg_attent
 /* Returns 1 if AMX multiplies slices. */
 static int is_sliced(const tgi_machine *machine, const tg_attention *a)
 {
-    const int64_t queries = a->head_count / a->kv_head_count * a->m;
-    return machine->isa == TGI_ISA_amx &&
-           (a->type == TG_TYPE_BF16 || a->type == TG_TYPE_FP16 ||
-            (a->type == TG_TYPE_FP32 && queries >= SLICED_LEAST_QUERIES));
+    return machine->isa == TGI_ISA_amx && tgi_type_bytes(a->type) == 2;
 }
 
 static tg_status choose(const tgi_machine *machine, const tg_attention *a,
