@@ -8,7 +8,7 @@
  *     SILU, GELU_TANH: |error| <= 14 u |result| + 2^-149
  *     GELU_ERF:        |error| <= 20 u |result| + 2^-149
  * For a D of 16 or 8 bits:
- *     SILU, GELU_TANH: |error| <= 2^-14 |result| + 2^-142
+ *     SILU, GELU_TANH: |error| <= 1.3 * 2^-14 |result| + 2^-119
  *     GELU_ERF:        |error| <= 1.6 * 2^-14 |result| + 2^-119
  * FP64, u = 2^-53:     |error| <=  8 u |result| + 32 * 2^-1074
  * NaN gives NaN. +Inf gives +Inf, -Inf gives -0 (RELU: +0). No other argument gives NaN or Inf.
@@ -51,6 +51,15 @@
 #define TGI_MILLS_S3 0x1.df41eap-2f
 #define TGI_MILLS_S4 0x1.9f3fbcp-4f
 #define TGI_MILLS_S5 0x1.4f936p-7f
+
+/* 1 / (1 + e) = C0 + C1 e + ... for 0 <= e <= 1, with relative error 2^-14.26. On a GPU it takes
+ * less time than a quotient, whose reciprocal and power would wait for the same unit. */
+#define TGI_LOGISTIC_C0 0x1.fff95p-1f
+#define TGI_LOGISTIC_C1 -0x1.fe17dap-1f
+#define TGI_LOGISTIC_C2 0x1.e826c4p-1f
+#define TGI_LOGISTIC_C3 -0x1.8a888ap-1f
+#define TGI_LOGISTIC_C4 0x1.abf7e8p-2f
+#define TGI_LOGISTIC_C5 -0x1.abf7e8p-4f
 
 /* Powers of e are computed as powers of 2: SILU is x / (1 + 2^-z) with z = x log2(e), and GELU_TANH
  * has z = x (A + B x^2), where A = 2 sqrt(2/pi) log2(e) and B = 0.044715 A. A constant is the sum
@@ -172,24 +181,30 @@ TGI_INLINE float tgi_activate_fp32(float x, tg_activation kind)
 
 /* ------------------------------------------------------------- FP32 for D of 16 or 8 bits -- */
 
-/* Returns x / (1 + 2^w). The caller passes w - 40: terms of the quotient are scaled by 2^-40, so
- * that they do not overflow where the quotient underflows. */
-TGI_INLINE float tgi_logistic_narrow(float x, float w)
+/* Returns x / (1 + e), where e = 2^w and w <= 0 belongs to t, the magnitude of x. It is computed as
+ * t e / (1 + e) subtracted from x or 0. */
+TGI_INLINE float tgi_logistic_narrow(float x, float t, float w)
 {
-    return x * tgi_divide_fp32(0x1p-40f, tgi_exp2_narrow(w) + 0x1p-40f);
+    float e = tgi_exp2_narrow(w);
+    float q = TGI_FMA_FP32(TGI_LOGISTIC_C5, e, TGI_LOGISTIC_C4);
+    q = TGI_FMA_FP32(q, e, TGI_LOGISTIC_C3);
+    q = TGI_FMA_FP32(q, e, TGI_LOGISTIC_C2);
+    q = TGI_FMA_FP32(q, e, TGI_LOGISTIC_C1);
+    q = TGI_FMA_FP32(q, e, TGI_LOGISTIC_C0);
+    return tgi_subtract_decay_fp32(x, t * e, q);
 }
 
 TGI_INLINE float tgi_silu_narrow(float x)
 {
-    float low = tgi_limit_below_fp32(x, -TGI_SILU_END_FP32); /* -Inf * 0 would be NaN */
-    return tgi_logistic_narrow(low, TGI_FMA_FP32(low, -TGI_LOG2E_FP32, -40.0f));
+    float t = tgi_limit_magnitude_fp32(x, TGI_SILU_END_FP32); /* Inf * 0 would be NaN */
+    return tgi_logistic_narrow(x, t, t * -TGI_LOG2E_FP32);
 }
 
 TGI_INLINE float tgi_gelu_tanh_narrow(float x)
 {
-    float low = tgi_limit_below_fp32(x, -TGI_GELU_TANH_END_FP32);
-    float slope = TGI_FMA_FP32(low * low, -TGI_GELU_B_NARROW, -TGI_GELU_A_NARROW);
-    return tgi_logistic_narrow(low, TGI_FMA_FP32(low, slope, -40.0f));
+    float t = tgi_limit_magnitude_fp32(x, TGI_GELU_TANH_END_FP32);
+    float slope = TGI_FMA_FP32(t * t, -TGI_GELU_B_NARROW, -TGI_GELU_A_NARROW);
+    return tgi_logistic_narrow(x, t, t * slope);
 }
 
 TGI_INLINE float tgi_gelu_erf_narrow(float x)

@@ -119,7 +119,7 @@ static accuracy get_accuracy(tg_activation kind, int is_narrow)
 {
     const int is_erf = kind == TG_ACTIVATION_GELU_ERF;
     if (is_narrow)
-        return is_erf ? (accuracy){1.6 * 0x1p-14, 0x1p-119} : (accuracy){0x1p-14, 0x1p-142};
+        return (accuracy){(is_erf ? 1.6 : 1.3) * 0x1p-14, 0x1p-119};
     return (accuracy){(is_erf ? 20 : 14) * 0x1p-24, 0x1p-149};
 }
 
