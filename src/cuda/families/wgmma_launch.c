@@ -186,24 +186,34 @@ static tgi_tensor describe_lines(const tgi_problem *p, const tgi_layout *layout,
                         .is_swizzled = 1};
 }
 
-/* Prepares the tensor map of C, if C comes through stages. A box has at most as many lines as C,
- * rounded up to a multiple of eight, and at most as many columns as a tile. */
-static void prepare_c(const tgi_kernel *kernel, wgmma_panel *panel)
+/* Prepares the tensor map of what comes through stages behind the products: C, or a bias of columns.
+ * A box has at most as many lines as C, rounded up to a multiple of eight, and at most as many
+ * columns as a tile. */
+static void prepare_terms(const tgi_kernel *kernel, wgmma_panel *panel)
 {
     tgi_wgmma_args *args = &panel->args.wgmma;
     const tgi_problem *p = &args->gemm.problem;
-    if (!tgi_wgmma_is_c_staged(kernel, p) || args->work.cluster_splits > 1)
+    if (args->work.cluster_splits > 1)
         return;
-    args->c.is_on = 1;
+    args->c.is_on = tgi_wgmma_is_c_staged(kernel, p);
+    args->c.is_bias =
+        tgi_wgmma_is_bias_staged(kernel, p) && args->work.unit_count == args->work.whole_count;
     args->c.is_transposed = tgi_wgmma_is_c_transposed(p);
     tgi_tensor tensor = describe_lines(p, &p->c, args->c.is_transposed);
+    if (args->c.is_bias) {
+        tensor.count[0] = p->n;
+        tensor.count[1] = tensor.count[2] = 1;
+        tensor.stride_bytes[0] = tensor.stride_bytes[1] = tgi_round_up(p->n, 8) * 2;
+        tensor.tma_box_runs = 8;
+    }
     const int64_t lines = tgi_round_up(tensor.count[1], 8);
-    if (args->c.is_transposed && kernel->tile_cols < TMA_BOX_ROWS)
+    if (args->c.is_on && args->c.is_transposed && kernel->tile_cols < TMA_BOX_ROWS)
         tensor.tma_box_runs = kernel->tile_cols;
     if (lines < tensor.tma_box_runs)
         tensor.tma_box_runs = (int)lines;
     args->c.box_lines = tensor.tma_box_runs;
-    add_slot(panel, BASE_C, &tensor, offsetof(tgi_unaligned_args, wgmma.c_map));
+    if (args->c.is_on || args->c.is_bias)
+        add_slot(panel, BASE_C, &tensor, offsetof(tgi_unaligned_args, wgmma.c_map));
 }
 
 /* Prepares the store of D, with a tensor map if TMA stores it. */
@@ -308,7 +318,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
         prepare_slices(machine, kernel, offset, panel);
     else
         prepare_operands(machine, operand, offset, panel);
-    prepare_c(kernel, panel);
+    prepare_terms(kernel, panel);
     prepare_result(kernel, panel);
     prepare_multiply(machine, kernel, operand, panel);
     prepare_add(args, &panel->add);
@@ -363,6 +373,7 @@ static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call,
     tgi_gemm_complete_args(call, panel->is_transposed, &wgmma->gemm);
     wgmma->d.is_tma_stored = wgmma->d.is_tma_stored && base[BASE_D];
     wgmma->c.is_on = wgmma->c.is_on && base[BASE_C];
+    wgmma->c.is_bias = wgmma->c.is_bias && base[BASE_C];
     if (panel->is_sliced) {
         const tgi_slice_facts facts = tgi_slices_find_facts(&panel->slices, call->workspace);
         take_facts(&facts, wgmma);
@@ -377,9 +388,10 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
 {
     wgmma_panel *panel = block;
     const int is_transposed = panel->is_transposed;
+    const void *terms = panel->args.wgmma.c.is_bias ? call->bias : call->c;
     const void *base[BASE_COUNT] = {
         is_transposed ? call->b : call->a, is_transposed ? call->a : call->b,
-        tgi_tensor_shift(call->c) ? NULL : call->c, tgi_tensor_shift(call->d) ? NULL : call->d};
+        tgi_tensor_shift(terms) ? NULL : terms, tgi_tensor_shift(call->d) ? NULL : call->d};
     tgi_unaligned_args args;
     tg_status status = launch_before(queue, panel, call->workspace, base);
     if (!status)

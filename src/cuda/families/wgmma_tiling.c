@@ -63,6 +63,14 @@ int tgi_wgmma_is_c_staged(const tgi_kernel *kernel, const tgi_problem *p)
            p->epilogue.beta != 0.0 && has_unit_lines(p, &p->c, tgi_wgmma_is_c_transposed(p));
 }
 
+int tgi_wgmma_is_bias_staged(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const tgi_epilogue *e = &p->epilogue;
+    return kernel->family == TGI_FAMILY_cuda_wgmma && tgi_type_bytes(p->type) == 2 &&
+           p->d_type == p->type && e->bias == TG_BIAS_COL && e->alpha == 1.0 && e->beta == 0.0 &&
+           !p->is_batch_invariant;
+}
+
 int64_t tgi_wgmma_partial_tile_bytes(const tgi_kernel *kernel, const tgi_problem *p,
                                      const tgi_wgmma_decision *decision)
 {

@@ -55,6 +55,35 @@ static __device__ __forceinline__ float tgi_read_element(const void *data, int64
     return type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits) : tgi_decode_fp16(bits);
 }
 
+/* Reads the bits of two elements of such a vector. Both loads are issued, and neither is waited
+ * for. */
+static __device__ __forceinline__ void tgi_read_bits(const void *data, const int64_t (&index)[2],
+                                                     tg_type type, uint32_t (&bits)[2])
+{
+    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32) {
+        bits[0] = static_cast<const uint32_t *>(data)[index[0]];
+        bits[1] = static_cast<const uint32_t *>(data)[index[1]];
+    } else if (tgi_is_fp8(type)) {
+        bits[0] = static_cast<const uint8_t *>(data)[index[0]];
+        bits[1] = static_cast<const uint8_t *>(data)[index[1]];
+    } else {
+        bits[0] = static_cast<const uint16_t *>(data)[index[0]];
+        bits[1] = static_cast<const uint16_t *>(data)[index[1]];
+    }
+}
+
+static __device__ __forceinline__ float tgi_decode_element(uint32_t bits, tg_type type)
+{
+    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32)
+        return __uint_as_float(bits);
+    if (type == TG_TYPE_BF16)
+        return __uint_as_float(bits << 16);
+    if (tgi_is_fp8(type))
+        return type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(static_cast<uint8_t>(bits))
+                                        : tgi_fp32_from_e5m2(static_cast<uint8_t>(bits));
+    return tgi_decode_fp16(static_cast<uint16_t>(bits));
+}
+
 static __device__ __forceinline__ void tgi_write_element(void *data, int64_t index, tg_type type,
                                                          float value)
 {

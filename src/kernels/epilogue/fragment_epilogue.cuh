@@ -134,24 +134,38 @@ static __device__ __forceinline__ void tgi_read_c(const tgi_gemm_args &gemm,
 }
 
 /* The biases and scales of lines of D: those of a thread's two rows, and those of columns 2 lane
- * and 2 lane + 1 of the 64, which other threads fetch by shuffles. */
+ * and 2 lane + 1 of the 64, which other threads fetch by shuffles. Biases are of rows or of
+ * columns. They are decoded at their use, so that other loads may follow before they have
+ * arrived. */
 struct tgi_fragment_vectors {
-    float row_bias[2], col_bias[2], row_scale[2], col_scale[2];
+    uint32_t bias_bits[2];
+    float row_scale[2], col_scale[2];
+
+    __device__ __forceinline__ tgi_fragment_vectors(void)
+    {
+    }
 
     __device__ __forceinline__ tgi_fragment_vectors(const tgi_gemm_args &gemm,
-                                                    const tgi_fragment_place &own,
-                                                    int64_t first_col, tg_type type)
+                                                    const tgi_cluster_tile &tile)
     {
         const tgi_problem &p = gemm.problem;
         const tgi_epilogue &e = p.epilogue;
+        const tgi_fragment_place own(p, tile);
+        int64_t row[2], col[2], line[2];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const int64_t row = own.row + own.find_row(2 * i);
-            const int64_t col = min(first_col + tgi_reread_thread() % 32 * 2 + i, p.n - 1);
-            row_bias[i] = e.bias == TG_BIAS_ROW ? tgi_read_element(gemm.bias, row, type) : 0.0f;
-            col_bias[i] = e.bias == TG_BIAS_COL ? tgi_read_element(gemm.bias, col, type) : 0.0f;
-            row_scale[i] = find_scale(gemm.a_scale, e.a_scale, row);
-            col_scale[i] = find_scale(gemm.b_scale, e.b_scale, col);
+            row[i] = own.row + own.find_row(2 * i);
+            col[i] =
+                min(static_cast<int64_t>(tile.col) + tgi_reread_thread() % 32 * 2 + i, p.n - 1);
+            line[i] = e.bias == TG_BIAS_ROW ? row[i] : col[i];
+            bias_bits[i] = 0;
+        }
+        if (e.bias != TG_BIAS_NONE)
+            tgi_read_bits(gemm.bias, line, tgi_find_d_type(p), bias_bits);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            row_scale[i] = find_scale(gemm.a_scale, e.a_scale, row[i]);
+            col_scale[i] = find_scale(gemm.b_scale, e.b_scale, col[i]);
         }
     }
 
@@ -167,7 +181,8 @@ struct tgi_fragment_vectors {
 template <int Group, int Count>
 static __device__ __forceinline__ void
 tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
-                 const tgi_fragment_vectors &vectors, int col, tg_type type, float (&sum)[Count])
+                 const tgi_fragment_vectors &vectors, const float (&bias)[2], int col, tg_type type,
+                 float (&sum)[Count])
 {
     const tgi_epilogue &epilogue = gemm.problem.epilogue;
     const int has_scales = TGI_LEAST_D_BYTES == 1 && (gemm.a_scale || gemm.b_scale);
@@ -179,13 +194,13 @@ tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
         const int h = i / 2 % 2, j = i % 2;
         /* Lane `lane` has the terms of this column. */
         const int lane = (col + i / 4 * 8) / 2 + tgi_reread_thread() % 4;
-        const float col_bias = __shfl_sync(~0u, vectors.col_bias[j], lane);
+        const float col_bias = __shfl_sync(~0u, bias[j], lane);
         float alpha = static_cast<float>(epilogue.alpha);
         if (has_scales)
             alpha = tgi_scale_alpha_fp32(alpha, vectors.row_scale[h],
                                          __shfl_sync(~0u, vectors.col_scale[j], lane));
-        const tgi_terms_fp32 terms = {
-            alpha, c[i], epilogue.bias == TG_BIAS_ROW ? vectors.row_bias[h] : col_bias};
+        const tgi_terms_fp32 terms = {alpha, c[i],
+                                      epilogue.bias == TG_BIAS_ROW ? bias[h] : col_bias};
         sum[i] = tgi_combine_fp32(&epilogue, &terms, sum[i]);
         if (tgi_has_further_operands)
             sum[i] = tgi_apply_operands(gemm, own.batch, own.row + own.find_row(i),
@@ -253,18 +268,20 @@ static __device__ __forceinline__ void tgi_scale_d(const tgi_gemm_args &gemm, fl
 }
 
 /* Applies alpha, beta, C, bias, activation and D's scale to the sums of 64 rows of up to 64
- * columns. C, biases and scales are read here. */
+ * columns. C is read here. */
 template <int Count>
 static __device__ __forceinline__ void
-tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])
+tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
+                   const tgi_fragment_vectors &vectors, float (&sum)[Count])
 {
     constexpr int group = Count < 8 ? Count : 8;
     tgi_fragment_place own(gemm.problem, tile);
     const tg_type type = tgi_find_d_type(gemm.problem);
-    const tgi_fragment_vectors vectors(gemm, own, tile.col, type);
+    const float bias[2] = {tgi_decode_element(vectors.bias_bits[0], type),
+                           tgi_decode_element(vectors.bias_bits[1], type)};
 #pragma unroll 1
     for (int i = 0; i < Count; i += group) {
-        tgi_apply_linear<group>(gemm, own, vectors, 2 * i, type, sum);
+        tgi_apply_linear<group>(gemm, own, vectors, bias, 2 * i, type, sum);
         tgi_rotate<group>(sum);
         own.move(gemm.problem, group * 2);
     }

@@ -211,7 +211,7 @@ static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm,
         float sum[group / 2];
         tile.col = col + first;
         tgi_take_fp32<group>(box, sum);
-        tgi_apply_epilogue(gemm, tile, sum);
+        tgi_apply_epilogue(gemm, tile, tgi_fragment_vectors(gemm, tile), sum);
         tgi_put_fp32<group>(box, sum, 0);
     }
 }
@@ -260,15 +260,16 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (
         tgi_store_boxes<2 * Count>(args, tile, staged);
 }
 
-/* Applies the epilogue to 64 rows of the columns that are stored together, and stores them. C,
- * biases and scales are read here. The sums are overwritten. */
+/* Applies the epilogue to 64 rows of the columns that are stored together, and stores them. C is
+ * read here. The sums are overwritten. */
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
-tgi_finish_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
-                    tgi_store_order order, uint32_t boxes, int barrier, const Repair &repair)
+tgi_finish_fragment(const Args &args, const tgi_cluster_tile &tile,
+                    const tgi_fragment_vectors &vectors, float (&sum)[Count], tgi_store_order order,
+                    uint32_t boxes, int barrier, const Repair &repair)
 {
     if (!Repair::is_on && !args.gemm.is_sum_alone)
-        tgi_apply_epilogue(args.gemm, tile, sum);
+        tgi_apply_epilogue(args.gemm, tile, vectors, sum);
     tgi_store_fragment(args, tile, sum, order, boxes, barrier, repair);
 }
 

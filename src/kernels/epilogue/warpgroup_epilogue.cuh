@@ -15,77 +15,97 @@
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 
-/* Terms of lines (rows or columns) of D: `count` terms from line `first` on. Terms from line `end`
- * on lie outside D and may have any value. Threads copy words of 4 bytes, each to the place that
- * its first term has as FP32. */
+/* Terms of lines (rows or columns) of D: `count` terms from line `first` on, side by side in shared
+ * memory as they lie in global memory. Terms from line `end` on lie outside D and may have any
+ * value. Threads copy words of 4 bytes. */
 struct tgi_line_terms {
     const void *data;
     tg_type type;
     int first, count;
     int64_t end;
 
-    /* Returns log2 of the bytes of a term. */
-    __device__ __forceinline__ int find_shift(void) const
-    {
-        return type == TG_TYPE_FP32 ? 2 : !tgi_is_fp8(type);
-    }
-
     /* Requests a copy of the terms in shared memory. */
     __device__ __forceinline__ void copy(uint32_t memory) const
     {
-        const int shift = find_shift();
+        const int shift = type == TG_TYPE_FP32 ? 2 : !tgi_is_fp8(type);
         const char *source =
             static_cast<const char *>(data) + (static_cast<int64_t>(first) << shift);
         const int bytes = static_cast<int>(min(end - first, static_cast<int64_t>(count))) << shift;
 #pragma unroll 1
-        for (int i = tgi_reread_thread() % 128; i * 4 < bytes; i += 128)
-            tgi_copy_async<4>(memory + (i << (4 - shift)), source + i * 4, min(bytes - i * 4, 4));
+        for (int i = tgi_reread_thread() % 128 * 4; i < bytes; i += 512)
+            tgi_copy_async<4>(memory + i, source + i, min(bytes - i, 4));
     }
 
-    /* Converts the words that this thread has copied to FP32. */
-    __device__ __forceinline__ void widen(uint32_t memory) const
-    {
-        const int shift = find_shift();
-        if (shift == 2)
-            return;
-#pragma unroll 1
-        for (int i = tgi_reread_thread() % 128; i << 2 < count << shift; i += 128) {
-            const uint32_t target = memory + (i << (4 - shift));
-            const uint32_t word = tgi_read_shared_word(target);
-            float pair[2];
-            if (shift == 1 && type == TG_TYPE_BF16)
-                tgi_decode_pair<TG_TYPE_BF16>(word, pair);
-            else if (shift == 1)
-                tgi_decode_pair<TG_TYPE_FP16>(word, pair);
-            else
-                write_bytes(target, word, pair);
-            tgi_write_shared_8(target, pair[0], pair[1]);
-        }
-    }
-
-    /* Writes the last two of four FP8 terms, and returns the first two. */
-    __device__ __forceinline__ void write_bytes(uint32_t target, uint32_t word,
-                                                float (&pair)[2]) const
-    {
-        float value[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const uint8_t bits = static_cast<uint8_t>(word >> 8 * i);
-            value[i] =
-                type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(bits) : tgi_fp32_from_e5m2(bits);
-        }
-        tgi_write_shared_8(target + 8, value[2], value[3]);
-        pair[0] = value[0];
-        pair[1] = value[1];
-    }
-
-    /* Reads the terms at once, and writes them to shared memory as FP32 numbers. */
+    /* Reads the terms one by one, at any address, and writes them to shared memory. */
     __device__ __forceinline__ void read(uint32_t memory) const
     {
 #pragma unroll 1
-        for (int i = tgi_reread_thread() % 128; i < count; i += 128)
-            if (first + i < end)
-                tgi_write_shared_4(memory + i * 4, tgi_read_element(data, first + i, type));
+        for (int i = tgi_reread_thread() % 128; i < count && first + i < end; i += 128) {
+            if (type == TG_TYPE_FP32)
+                tgi_write_shared_4(memory + i * 4, static_cast<const float *>(data)[first + i]);
+            else if (!tgi_is_fp8(type))
+                tgi_write_shared_2(memory + i * 2, static_cast<const uint16_t *>(data)[first + i]);
+            else
+                tgi_write_shared_1(memory + i, static_cast<const uint8_t *>(data)[first + i]);
+        }
+    }
+};
+
+/* Reads two neighbours of FP32 or FP8 from shared memory. */
+static __device__ __forceinline__ void tgi_read_pair(uint32_t shared, tg_type type,
+                                                     float (&pair)[2])
+{
+    if (type == TG_TYPE_FP32) {
+        tgi_read_shared_8(shared, pair);
+    } else {
+        const uint16_t bits = tgi_read_shared_2(shared);
+        const uint32_t wide =
+            type == TG_TYPE_FP8_E4M3 ? tgi_decode_e4m3_pair(bits) : __byte_perm(bits, 0, 0x1404);
+        tgi_decode_pair<TG_TYPE_FP16>(wide, pair);
+    }
+}
+
+/* Reads one term of `type` from shared memory. */
+static __device__ __forceinline__ float tgi_read_term(uint32_t shared, tg_type type)
+{
+    const int bytes = tgi_count_bytes(type);
+    const uint32_t bits = bytes == 4   ? __float_as_uint(tgi_read_shared_4(shared))
+                          : bytes == 2 ? tgi_read_shared_2(shared)
+                                       : tgi_read_shared_1(shared);
+    return tgi_decode_element(bits, type);
+}
+
+/* Biases of 16 bits as they lie in memory. Word t has those of a thread's columns 8 t +
+ * 2 (lane % 4) and the next one. */
+template <int Cols> struct tgi_bias_words {
+    uint32_t word[Cols / 8];
+
+    /* Takes the biases whose copies this thread and the others of its warpgroup have requested.
+     * `barrier` is the warpgroup's named barrier. */
+    __device__ __forceinline__ void take(uint32_t memory, int barrier)
+    {
+        tgi_copy_async_wait<0>();
+        /* Without this barrier threads would read biases that others have yet to copy. */
+        tgi_named_barrier_sync(barrier, 128);
+        memory += tgi_reread_thread() % 4 * 4;
+#pragma unroll
+        for (int t = 0; t < Cols / 8; t++)
+            word[t] = tgi_read_shared_word(memory + t * 16);
+        /* Without this barrier biases would be overwritten that others still read. */
+        tgi_named_barrier_sync(barrier, 128);
+    }
+
+    template <tg_type Type> __device__ __forceinline__ void add(float (&sum)[Cols / 2]) const
+    {
+#pragma unroll
+        for (int t = 0; t < Cols / 8; t++) {
+            float bias[2];
+            tgi_decode_pair<Type>(word[t], bias);
+            /* An opaque value keeps the compiler from merging this code with another type's. */
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                sum[4 * t + j] = tgi_make_opaque(tgi_add_bias_fp32(sum[4 * t + j], bias[j % 2]));
+        }
     }
 };
 
@@ -95,7 +115,8 @@ template <int Cols> struct tgi_tile_terms {
     const tgi_gemm_args &gemm;
     const tgi_cluster_tile tile;
     uint32_t memory;
-    int barrier; /* the named barrier of the warpgroup */
+    int barrier;       /* the named barrier of the warpgroup */
+    int is_bias_added; /* 1: the sums have the bias */
 
     static_assert(4 * Cols + (TGI_LEAST_D_BYTES == 1 ? 256 : 0) <= TGI_TERM_BYTES,
                   "the terms have room");
@@ -118,10 +139,21 @@ template <int Cols> struct tgi_tile_terms {
         return TGI_LEAST_D_BYTES == 1 && gemm.problem.epilogue.b_scale == TG_SCALE_VECTOR;
     }
 
-    __device__ __forceinline__ int is_bias_copied(void) const
+    __device__ __forceinline__ int has_vectors(void) const
     {
-        return !has_row_scales() && !has_col_scales() &&
-               reinterpret_cast<uintptr_t>(gemm.bias) % 4 == 0;
+        return has_row_scales() || has_col_scales();
+    }
+
+    __device__ __forceinline__ int has_bias(void) const
+    {
+        return gemm.problem.epilogue.bias != TG_BIAS_NONE && !is_bias_added;
+    }
+
+    /* Returns 1 if there are biases of columns, of 16 bits. */
+    __device__ __forceinline__ int has_bias_words(void) const
+    {
+        return gemm.problem.epilogue.bias == TG_BIAS_COL &&
+               tgi_count_bytes(tgi_find_d_type(gemm.problem)) == 2;
     }
 
     /* Requests the terms, and prefetches C to L2 unless it comes through stages. No thread still
@@ -135,21 +167,25 @@ template <int Cols> struct tgi_tile_terms {
             tgi_line_terms{gemm.b_scale, TG_TYPE_FP32, tile.col, Cols, p.n}.copy(memory);
         if (has_row_scales())
             tgi_line_terms{gemm.a_scale, TG_TYPE_FP32, tile.row, 64, p.m}.copy(memory + 4 * Cols);
-        if (p.epilogue.bias != TG_BIAS_NONE && is_bias_copied())
-            find_bias().copy(memory);
+        if (has_bias() && !has_vectors()) {
+            if (reinterpret_cast<uintptr_t>(gemm.bias) % 4 == 0)
+                find_bias().copy(memory);
+            else
+                find_bias().read(memory);
+        }
         tgi_copy_async_commit();
     }
 
-    /* Returns the address of the term of this thread's first row, or of its first columns. */
-    static __device__ __forceinline__ uint32_t find_row(uint32_t rows)
+    /* Return the first of this thread's rows and columns in the tile. */
+    static __device__ __forceinline__ int find_own_row(void)
     {
         const int thread = tgi_reread_thread() % 128;
-        return rows + (thread / 32 * 16 + thread % 32 / 4) * 4;
+        return thread / 32 * 16 + thread % 32 / 4;
     }
 
-    static __device__ __forceinline__ uint32_t find_cols(uint32_t cols)
+    static __device__ __forceinline__ int find_own_col(void)
     {
-        return cols + tgi_reread_thread() % 4 * 8;
+        return tgi_reread_thread() % 4 * 2;
     }
 
     /* Multiplies the sums by alpha and the scales of A and B. */
@@ -157,11 +193,14 @@ template <int Cols> struct tgi_tile_terms {
     {
         const float alpha = static_cast<float>(gemm.problem.epilogue.alpha);
         if (TGI_LEAST_D_BYTES == 1 && (gemm.a_scale || gemm.b_scale)) {
-            const int has_vectors = has_row_scales() || has_col_scales();
+            const int are_copied = has_vectors();
+            if (are_copied)
+                tgi_copy_async_wait<0>();
             /* Without this barrier threads would read scales that others have yet to copy. */
-            if (has_vectors)
+            if (are_copied)
                 tgi_named_barrier_sync(barrier, 128);
-            const uint32_t rows = find_row(memory + 4 * Cols), cols = find_cols(memory);
+            const uint32_t rows = memory + 4 * (Cols + find_own_row());
+            const uint32_t cols = memory + 4 * find_own_col();
             const float a = gemm.a_scale && !has_row_scales() ? *gemm.a_scale : 1.0f;
             const float b = gemm.b_scale && !has_col_scales() ? *gemm.b_scale : 1.0f;
             const float row_scale[2] = {has_row_scales() ? tgi_read_shared_4(rows) : a,
@@ -178,7 +217,7 @@ template <int Cols> struct tgi_tile_terms {
                         sum[i + j]);
             }
             /* Without this barrier scales would be overwritten that others still read. */
-            if (has_vectors)
+            if (are_copied)
                 tgi_named_barrier_sync(barrier, 128);
         } else if (alpha != 1.0f) {
 #pragma unroll
@@ -187,29 +226,27 @@ template <int Cols> struct tgi_tile_terms {
         }
     }
 
-    __device__ __forceinline__ void add_bias(float (&sum)[Cols / 2]) const
+    /* Adds the biases of rows, or those of columns of FP32 or FP8. */
+    __device__ __forceinline__ void add_bias_terms(float (&sum)[Cols / 2]) const
     {
-        const tg_bias kind = gemm.problem.epilogue.bias;
-        if (kind == TG_BIAS_NONE)
-            return;
-        if (is_bias_copied())
-            find_bias().widen(memory);
-        else
-            find_bias().read(memory);
+        const tg_type type = tgi_find_d_type(gemm.problem);
+        const int bytes = static_cast<int>(tgi_count_bytes(type));
+        tgi_copy_async_wait<0>();
         /* Without this barrier threads would read biases that others have yet to write. */
         tgi_named_barrier_sync(barrier, 128);
-        if (kind == TG_BIAS_ROW) {
-            const uint32_t rows = find_row(memory);
-            const float bias[2] = {tgi_read_shared_4(rows), tgi_read_shared_4(rows + 32)};
+        if (gemm.problem.epilogue.bias == TG_BIAS_ROW) {
+            const uint32_t rows = memory + find_own_row() * bytes;
+            const float bias[2] = {tgi_read_term(rows, type),
+                                   tgi_read_term(rows + 8 * bytes, type)};
 #pragma unroll
             for (int i = 0; i < Cols / 2; i++)
                 sum[i] = tgi_add_bias_fp32(sum[i], bias[i / 2 % 2]);
-        } else {
-            const uint32_t cols = find_cols(memory);
+        } else if (type == TG_TYPE_FP32 || TGI_LEAST_D_BYTES == 1) {
+            const uint32_t cols = memory + find_own_col() * bytes;
 #pragma unroll
             for (int i = 0; i < Cols / 2; i += 4) {
                 float bias[2];
-                tgi_read_shared_8(cols + 8 * i, bias);
+                tgi_read_pair(cols + 2 * i * bytes, type, bias);
 #pragma unroll
                 for (int j = 0; j < 4; j++)
                     sum[i + j] = tgi_make_opaque(tgi_add_bias_fp32(sum[i + j], bias[j % 2]));
@@ -217,6 +254,24 @@ template <int Cols> struct tgi_tile_terms {
         }
         /* Without this barrier biases would be overwritten that others still read. */
         tgi_named_barrier_sync(barrier, 128);
+    }
+
+    __device__ __forceinline__ void add_bias(float (&sum)[Cols / 2]) const
+    {
+        if (!has_bias())
+            return;
+        if (has_vectors())
+            find_bias().read(memory);
+        if (!has_bias_words()) {
+            add_bias_terms(sum);
+            return;
+        }
+        tgi_bias_words<Cols> words;
+        words.take(memory, barrier);
+        if (tgi_find_d_type(gemm.problem) == TG_TYPE_BF16)
+            words.template add<TG_TYPE_BF16>(sum);
+        else
+            words.template add<TG_TYPE_FP16>(sum);
     }
 };
 
@@ -314,15 +369,6 @@ static __device__ __forceinline__ void tgi_activate_tile(const tgi_gemm_args &ge
     } else {
         tgi_activate(gemm.problem, sum);
     }
-}
-
-/* Applies what comes before C to the sums of a tile whose terms have been requested. */
-template <int Cols>
-static __device__ __forceinline__ void tgi_begin_finish(const tgi_tile_terms<Cols> &terms,
-                                                        float (&sum)[Cols / 2])
-{
-    tgi_copy_async_wait<0>();
-    terms.scale(sum);
 }
 
 /* Applies what comes after C. */

@@ -104,7 +104,7 @@ tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int spli
         /* Without this barrier lanes would overwrite what others still read. */
         __syncwarp();
         if (!args.is_sum_alone)
-            tgi_apply_epilogue(args, place, sum);
+            tgi_apply_epilogue(args, place, tgi_fragment_vectors(args, place), sum);
         if (is_wide)
             tgi_put_fp32<cols>(box, sum, 0);
         else if (tgi_is_fp8(target.type))

@@ -148,6 +148,28 @@ TGI_WGMMA_OF_TYPE(256, 128, "%128", "%129", "%130", "%131", "%132")
             static_assert(Shape::a_type == TG_TYPE_FP32, "A is in registers as BF16 or TF32");     \
     }
 
+/* wgmma.mma_async with A in registers and lines of B across k multiplies 16-bit types. */
+#define TGI_WGMMA_REGISTERS_ACROSS(n, count, a_names, b_name, is_sum_name)                         \
+    template <class Shape, int IsSum>                                                              \
+    static __device__ __forceinline__ void tgi_multiply_registers_across(                          \
+        float(&sum)[count], const uint32_t(&a)[4], uint64_t b)                                     \
+    {                                                                                              \
+        if constexpr (Shape::a_type == TG_TYPE_BF16)                                               \
+            TGI_WGMMA_REGISTERS(n, count, "k16.f32.bf16.bf16", a_names, b_name, is_sum_name,       \
+                                ", 1");                                                            \
+        else                                                                                       \
+            TGI_WGMMA_REGISTERS(n, count, "k16.f32.f16.f16", a_names, b_name, is_sum_name, ", 1"); \
+    }
+
+TGI_WGMMA_REGISTERS_ACROSS(16, 8, "%8, %9, %10, %11", "%12", "%13")
+TGI_WGMMA_REGISTERS_ACROSS(32, 16, "%16, %17, %18, %19", "%20", "%21")
+TGI_WGMMA_REGISTERS_ACROSS(64, 32, "%32, %33, %34, %35", "%36", "%37")
+TGI_WGMMA_REGISTERS_ACROSS(80, 40, "%40, %41, %42, %43", "%44", "%45")
+TGI_WGMMA_REGISTERS_ACROSS(128, 64, "%64, %65, %66, %67", "%68", "%69")
+TGI_WGMMA_REGISTERS_ACROSS(160, 80, "%80, %81, %82, %83", "%84", "%85")
+TGI_WGMMA_REGISTERS_ACROSS(192, 96, "%96, %97, %98, %99", "%100", "%101")
+TGI_WGMMA_REGISTERS_ACROSS(256, 128, "%128, %129, %130, %131", "%132", "%133")
+
 TGI_WGMMA_REGISTERS_OF_TYPE(16, 8, "%8, %9, %10, %11", "%12", "%13")
 TGI_WGMMA_REGISTERS_OF_TYPE(32, 16, "%16, %17, %18, %19", "%20", "%21")
 TGI_WGMMA_REGISTERS_OF_TYPE(64, 32, "%32, %33, %34, %35", "%36", "%37")

@@ -69,14 +69,39 @@ static __device__ __forceinline__ void tgi_add_sent(uint32_t source, int split_c
     }
 }
 
+/* Returns the place in D of a partial tile of a block's tile. */
+template <class Shape>
+static __device__ __forceinline__ tgi_cluster_tile tgi_find_partial(const tgi_wgmma_args &args,
+                                                                    const tgi_cluster_tile &tile,
+                                                                    int partial)
+{
+    constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols), col_count = Shape::cols / (2 * sums);
+    tgi_cluster_tile place = tile;
+    place.row += partial / col_count * Shape::find_group_rows(args);
+    place.col += partial % col_count * 2 * sums;
+    return place;
+}
+
+/* Requests biases and scales of the first partial tile that this warpgroup adds. */
+template <class Shape>
+static __device__ __forceinline__ tgi_fragment_vectors
+tgi_request_vectors(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group)
+{
+    if (Shape::feed::is_sliced || args.work.cluster_splits == 1 || args.gemm.is_sum_alone)
+        return tgi_fragment_vectors();
+    return tgi_fragment_vectors(
+        args.gemm,
+        tgi_find_partial<Shape>(args, tile, tile.split + group * args.work.cluster_splits));
+}
+
 /* Finishes and stores partial tiles one after another. Without a split in the cluster they are this
  * warpgroup's own, from `sum`. With one they are those that were sent to this block, of which each
- * warpgroup takes every group_count-th. */
+ * warpgroup takes every group_count-th. `vectors` are those of the first. */
 template <class Shape, int Count>
 static __device__ __forceinline__ void
 tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group,
-                        uint32_t stages, uint32_t staged, float (&sum)[Count],
-                        typename Shape::feed::repair &repair)
+                        uint32_t stages, uint32_t staged, tgi_fragment_vectors &vectors,
+                        float (&sum)[Count], typename Shape::feed::repair &repair)
 {
     constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols), col_count = Count / sums;
     const int splits = args.work.cluster_splits, is_sent = splits > 1;
@@ -86,6 +111,7 @@ tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile
 #pragma unroll 1
     for (int index = 0; i < end; i += stride, index++) {
         float partial[sums] = {};
+        const tgi_cluster_tile place = tgi_find_partial<Shape>(args, tile, i);
         if (is_sent)
             tgi_add_sent(stages + (i - tile.split) * TGI_PARTIAL_BYTES(sums) +
                              threadIdx.x % 128 * 16,
@@ -97,14 +123,14 @@ tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile
             if (j + sums < Count)
                 sum[j] = sum[j + sums]; /* sums of the next partial tile */
         }
-        tgi_cluster_tile place = tile;
-        place.row += i / col_count * Shape::find_group_rows(args);
-        place.col += i % col_count * 2 * sums;
         if (is_sent)
             repair.find_rows(place);
         const tgi_store_order order = {index, !is_sent && index > 0, !is_sent && i + stride < end};
-        if (is_sent && !Shape::feed::is_sliced && !args.gemm.is_sum_alone)
-            tgi_apply_epilogue(args.gemm, place, partial);
+        if (is_sent && !Shape::feed::is_sliced && !args.gemm.is_sum_alone) {
+            if (index > 0)
+                vectors = tgi_fragment_vectors(args.gemm, place);
+            tgi_apply_epilogue(args.gemm, place, vectors, partial);
+        }
         tgi_store_fragment(args, place, partial, order, staged, group + 1, repair);
     }
 }

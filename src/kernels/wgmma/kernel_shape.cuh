@@ -13,6 +13,8 @@
 
 #define TGI_BLOCK_LINES 64 /* rows of one instruction */
 #define TGI_WARPGROUP 128
+#define TGI_BIAS_BOX_COLS 64 /* columns of a TMA box of a bias that is added as a product */
+#define TGI_BIAS_BOX_BYTES 1024
 
 /* FP32 as AType is multiplied as TF32. AcrossA and AcrossB are 1 if the operand's lines lie across
  * k. Feed says how stages are filled and multiplied (feed_tma.cuh). */
@@ -57,6 +59,9 @@ struct tgi_wgmma_shape {
                                      !is_wide && Feed::relayout_warps == 0 &&
                                      Cols > TGI_FRAGMENT_COLS(Cols);
     typedef tgi_deferred_store<Cols, may_defer> deferred;
+    /* 1: a bias of columns may be added as a product (mainloop.cuh). */
+    static constexpr int may_stage_bias = !is_fitted && !is_promoted && !is_wide &&
+                                          Feed::relayout_warps == 0 && !Feed::has_a_in_registers;
     /* 1: C of 16 bits may come through the stages (staged_c.cuh). */
     static constexpr int may_stage_c = !is_wide && Feed::relayout_warps == 0;
     /* 1: a single lane of the producer warp works, which takes the least time for a step. If steps

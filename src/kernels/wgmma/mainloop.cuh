@@ -123,6 +123,39 @@ static __device__ __forceinline__ int tgi_is_short(const tgi_wgmma_args &args)
     return args.work.last_products < TGI_WGMMA_STEP_PRODUCTS;
 }
 
+/* Returns 1 if the bias is added as a product. */
+template <class Shape>
+static __device__ __forceinline__ int tgi_is_bias_staged(const tgi_wgmma_args &args)
+{
+    return Shape::may_stage_bias && args.c.is_bias;
+}
+
+/* Adds a bias of columns to the sums of a tile, as a product. The next stage has the bias
+ * as lines of B across k: boxes of 64 columns and eight values of k, of which all but the first lie
+ * outside the bias and are zero. The instruction reads the eight lines twice. A, in registers, has
+ * 1/2 for the first line each time, so that sums grow by the bias, infinite or not. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_add_staged_bias(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring,
+                    float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    if constexpr (Shape::may_stage_bias) {
+        const uint32_t half = Shape::a_type == TG_TYPE_BF16 ? 0x3f00 : 0x3800;
+        const uint32_t word = tgi_reread_thread() % 4 == 0 ? half : 0;
+        const uint32_t a[4] = {word, word, word, word};
+        const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.memory, ring);
+        tgi_barrier_wait(stage.full, stage.parity);
+        tgi_wgmma_fence();
+        tgi_multiply_registers_across<Shape, 1>(sum[0], a,
+                                                tgi_describe(stage.data, TGI_BIAS_BOX_BYTES, 0));
+        tgi_wgmma_commit();
+        tgi_wgmma_wait<0>();
+        const tgi_stage_release<Shape> release(at.args, at.rank);
+        release(stage.empty);
+        ring.advance();
+    }
+}
+
 /* Adds the whole steps of a tile in place. A stage is released as soon as the products of the next
  * one are issued. Meanwhile the deferred store of the previous tile goes on. */
 template <class Shape>
@@ -188,6 +221,8 @@ tgi_sum_in_place(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
     tgi_add_steps<Shape>(at, tile, ring, deferred, sum);
     if (tile.step_end == at.args.work.step_count && tgi_is_short(at.args))
         tgi_add_short_step<Shape>(at, ring, sum);
+    if (tgi_is_bias_staged<Shape>(at.args))
+        tgi_add_staged_bias<Shape>(at, ring, sum);
 }
 
 /* The products of a stage for tgi_sum_promoted, with both operands in shared memory. */

@@ -94,6 +94,30 @@ tgi_bring_c(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
     }
 }
 
+/* Fills the next stage with the bias of a tile's columns. One of several producer warps is the
+ * bringer; the others only arrive. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_bring_bias(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
+               tgi_ring<Shape::stages> &ring, const tgi_cluster_tile &tile, int is_bringer)
+{
+    constexpr int most = (Shape::cols + TGI_BIAS_BOX_COLS - 1) / TGI_BIAS_BOX_COLS;
+    const uint32_t full = memory.full + ring.stage * 8;
+    const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
+    const int room = args.b.line_count - tile.col;
+    const int count =
+        is_bringer ? min((room + TGI_BIAS_BOX_COLS - 1) / TGI_BIAS_BOX_COLS, most) : 0;
+    tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
+    ring.advance();
+    if (!Shape::has_lone_producer && !tgi_elect())
+        return;
+    tgi_barrier_expect(full, count * TGI_BIAS_BOX_BYTES);
+#pragma unroll 1
+    for (int i = 0; i < count; i++)
+        tgi_tma_load(stage + i * TGI_BIAS_BOX_BYTES, &args.c_map, full,
+                     tile.col + i * TGI_BIAS_BOX_COLS, 0, 0);
+}
+
 /* Adds beta times a box of C to the sums of this thread from number First on. */
 template <tg_type Type, int First, int Count>
 static __device__ __forceinline__ void tgi_add_c_box(const tgi_wgmma_args &args, uint32_t box,

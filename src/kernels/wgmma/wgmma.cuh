@@ -154,6 +154,9 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
             is_own ^= Shape::producer_turns > 1;
             ring.advance();
         }
+        if (tgi_is_bias_staged<Shape>(args))
+            tgi_bring_bias<Shape>(args, memory, ring, tile,
+                                  Shape::producer_warps == 1 || warp == 0);
         if (tgi_is_c_staged<Shape>(args, tile))
             tgi_bring_c<Shape>(args, memory, ring, tile, Shape::producer_warps == 1 || operand == 0,
                                is_own);
@@ -203,7 +206,8 @@ static __device__ __forceinline__ tgi_tile_terms<Shape::cols>
 tgi_find_terms(const tgi_consumer<Shape> &at, tgi_cluster_tile tile)
 {
     tile.row += at.group * Shape::find_group_rows(at.args);
-    return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1};
+    return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1,
+            tgi_is_bias_staged<Shape>(at.args)};
 }
 
 /* Applies the epilogue to this warpgroup's sums of a tile. */
@@ -213,11 +217,13 @@ tgi_finish_tile(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
                 tgi_ring<Shape::stages> &ring, float (&sum)[Shape::cols / 2])
 {
     const tgi_tile_terms<Shape::cols> terms = tgi_find_terms(at, tile);
-    tgi_begin_finish(terms, sum);
-    if (tgi_is_c_staged<Shape>(at.args, tile))
-        tgi_add_staged_c<Shape>(at, ring, terms.barrier, sum);
-    else
-        tgi_add_tile_c<Shape::c_words>(at.args.gemm, terms.tile, sum);
+    terms.scale(sum);
+    if (at.args.gemm.problem.epilogue.beta != 0.0) {
+        if (tgi_is_c_staged<Shape>(at.args, tile))
+            tgi_add_staged_c<Shape>(at, ring, terms.barrier, sum);
+        else
+            tgi_add_tile_c<Shape::c_words>(at.args.gemm, terms.tile, sum);
+    }
     tgi_end_finish(terms, sum);
 }
 
@@ -247,10 +253,14 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         const tgi_wgmma_args &args = feed::get_args(schedule.problem(given, i));
         const tgi_consumer<Shape> at = {args, memory, rank, group};
         tgi_cluster_tile tile = schedule.tile(i);
-        const int has_epilogue = !feed::is_sliced && !args.gemm.is_sum_alone &&
+        const int is_complete = tgi_is_bias_staged<Shape>(args) && !tgi_has_further_operands &&
+                                args.gemm.problem.epilogue.activation == TG_ACTIVATION_NONE;
+        const int has_epilogue = !feed::is_sliced && !args.gemm.is_sum_alone && !is_complete &&
                                  args.work.cluster_splits == 1 && tile.split_tile < 0;
-        if (has_epilogue)
-            tgi_find_terms(at, tile).copy(tgi_is_c_staged<Shape>(args, tile));
+        if (has_epilogue) {
+            const tgi_tile_terms<Shape::cols> terms = tgi_find_terms(at, tile);
+            terms.copy(tgi_is_c_staged<Shape>(args, tile));
+        }
         float sum[Shape::blocks][Shape::cols / 2] = {};
         typename feed::repair repair(args);
         if (!tgi_is_one_shape<Shape, Second> && args.is_second)
@@ -262,6 +272,8 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
             tile = schedule.tile(tgi_make_opaque(i));
         if (has_epilogue)
             tgi_finish_tile<Shape>(at, tile, ring, sum[0]);
+        /* They arrive while the blocks of the cluster exchange sums. */
+        tgi_fragment_vectors vectors = tgi_request_vectors<Shape>(args, tile, group);
         const int row = tile.row;
         tile.row += group * Shape::find_group_rows(args);
         feed::finish(args, tile, repair, sum[0]);
@@ -287,8 +299,8 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
                 tgi_store_tile_lines(args, tile, sum[0], staged);
         } else {
             tile.row = row;
-            tgi_store_partial_tiles<Shape>(args, tile, group, memory.stages, staged, sum[0],
-                                           repair);
+            tgi_store_partial_tiles<Shape>(args, tile, group, memory.stages, staged, vectors,
+                                           sum[0], repair);
         }
         deferred = {}; /* its old value would occupy registers up to here */
     }

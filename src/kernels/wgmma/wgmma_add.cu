@@ -18,34 +18,53 @@ struct partial_output {
     int32_t d_rows;
 };
 
+/* Returns the place in D of part number `index` of a split tile. */
+template <int Cols>
+static __device__ __forceinline__ tgi_cluster_tile find_part(const tgi_wgmma_args &args,
+                                                             int split_tile, int index)
+{
+    const tgi_cluster_work &work = args.work;
+    const int col_count = work.tile_cols / Cols;
+    tgi_cluster_tile tile =
+        tgi_find_cluster_tile(work, work.whole_count + split_tile / work.cluster_rows,
+                              split_tile % work.cluster_rows, work.tile_cols);
+    tile.row += index / col_count * args.d_rows;
+    tile.col += index % col_count * Cols;
+    return tile;
+}
+
 template <int Cols>
 static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &args, char *shared)
 {
-    const int col_count = args.work.tile_cols / Cols, row_count = args.work.tile_rows / args.d_rows;
-    const int per_tile = row_count * col_count;
+    const int per_tile = args.work.tile_rows / args.d_rows * (args.work.tile_cols / Cols);
     const int split_tile = blockIdx.x / per_tile, index = blockIdx.x % per_tile;
     const int64_t first =
         static_cast<int64_t>(split_tile) * args.gemm.split_count * per_tile + index;
+    tgi_fragment_vectors vectors;
+    /* Biases and scales are requested, and C is prefetched, before partial tiles are waited for. */
+    if (!args.gemm.is_sum_alone) {
+        const tgi_cluster_tile tile = find_part<Cols>(args, split_tile, index);
+        vectors = tgi_fragment_vectors(args.gemm, tile);
+        tgi_fetch_c(args.gemm, tile, Cols);
+    }
     float sum[TGI_PARTIAL_SUMS(Cols)] = {};
     tgi_add_partial_tiles(args, first, per_tile, sum);
-    tgi_cluster_tile tile = tgi_find_cluster_tile(
-        args.work, args.work.whole_count + split_tile / args.work.cluster_rows,
-        split_tile % args.work.cluster_rows, args.work.tile_cols);
-    tile.row += index / col_count * args.d_rows;
-    tile.col += index % col_count * Cols;
+    /* The place is found meanwhile, anew, as it would delay partial tiles that have no epilogue. */
+    const tgi_cluster_tile tile =
+        find_part<Cols>(args, tgi_make_opaque(split_tile), tgi_make_opaque(index));
     const uint32_t staged = (tgi_shared_address(shared) + 1023) & ~1023u;
     const tgi_store_order alone = {0, 0, 0};
     if (Cols == 64 && args.slice_count > 0) {
         tgi_slice_repair repair(args);
         if (args.b_slices.ranges)
             repair.find_rows(tile);
-        tgi_finish_fragment(args, tile, sum, alone, staged, 1, repair);
+        tgi_finish_fragment(args, tile, vectors, sum, alone, staged, 1, repair);
     } else {
         partial_output output = {args.gemm, args.d_map, args.d, args.d_rows};
         /* A TMA box of D is as wide as the tile's own partial tiles. */
         if (Cols < TGI_FRAGMENT_COLS(args.work.tile_cols))
             output.d.is_tma_stored = 0;
-        tgi_finish_fragment(output, tile, sum, alone, staged, 1, tgi_no_repair(args));
+        tgi_finish_fragment(output, tile, vectors, sum, alone, staged, 1, tgi_no_repair(args));
     }
     if (threadIdx.x == 0)
         tgi_tma_store_wait<0>();

@@ -19,6 +19,9 @@ typedef struct tgi_staged_c {
     int32_t is_on;         /* 1: whole tiles take C from stages; 0: threads read it from memory */
     int32_t is_transposed; /* 1: C's lines of contiguous elements are columns, else rows */
     int32_t box_lines;     /* lines of a TMA box, at most 64 */
+    /* 1: there is no C, and c_map describes the bias of columns, which is added as a product
+     * (mainloop.cuh). */
+    int32_t is_bias;
 } tgi_staged_c;
 
 typedef struct tgi_wgmma_args {
