@@ -18,7 +18,7 @@ typedef struct split_limits {
     int sum_halves;
 } split_limits;
 
-static const split_limits mma_limits = {1024, 1280, 3072, 2};
+static const split_limits mma_limits = {1024, 1536, 5120, 3};
 static const split_limits fma_limits = {1024, 1024, 1280, 16};
 static const split_limits fp64_limits = {1024, 1024, 2048, 8};
 
@@ -27,7 +27,7 @@ static const split_limits fp64_limits = {1024, 1024, 2048, 8};
  * More splits pay only if these would have more than CLUSTER_SPLIT_BYTES_MOST bytes of k. */
 #define CLUSTER_SPLITS 8
 #define CLUSTER_SPLIT_BYTES_MOST 8192
-#define INVARIANT_TILE_COLS 128 /* columns of a tile if D has few rows */
+#define INVARIANT_TILE_COLS 64 /* columns of a tile if D has few rows */
 
 /* Returns 1 if the shorter stride of an operand with `line_count` lines runs along k. */
 static int is_along_k(const tgi_layout *layout, int64_t k_stride, int64_t line_count)
