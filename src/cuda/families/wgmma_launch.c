@@ -186,9 +186,9 @@ static tgi_tensor describe_lines(const tgi_problem *p, const tgi_layout *layout,
                         .is_swizzled = 1};
 }
 
-/* Prepares the tensor map of what comes through stages behind the products: C, or a bias of columns.
- * A box has at most as many lines as C, rounded up to a multiple of eight, and at most as many
- * columns as a tile. */
+/* Prepares the tensor map of what comes through stages behind the products: C, or a bias of
+ * columns. A box has at most as many lines as C, rounded up to a multiple of eight, and at most as
+ * many columns as a tile. */
 static void prepare_terms(const tgi_kernel *kernel, wgmma_panel *panel)
 {
     tgi_wgmma_args *args = &panel->args.wgmma;
