@@ -2,7 +2,6 @@
  * Launches the families wgmma, `loose`, bf16x, bf16r and fp16x. A plan keeps the kernels and their
  * arguments for each size of panel of D. A launch fills in pointers and addresses of tensor maps.
  */
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +16,6 @@
 #include "cuda/families/wgmma_tiles.h"
 #include "kernels/wgmma/wgmma_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
-#include "model/figures.h"
 #include "model/wgmma_work.h"
 
 #define TMA_BOX_ROWS 64   /* rows of a TMA box of D, most lines of one of C */
@@ -276,24 +274,6 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
              tgi_wgmma_find_suffix(&args->gemm.problem, operand));
 }
 
-/* Returns 1 if the next kernel is to start where a block of this one has ended, 0 if when all have.
- * In the latter case the same call runs its blocks on the same multiprocessors each time. L2 has
- * two parts, and a line that multiprocessors at both read lies in both. A line that few blocks read
- * is then read by the same part in each call, so that L2 keeps more of large operands for the next
- * call. Clusters that share B start too late to gain from it. */
-static int is_next_early(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
-                         const tgi_operand operand[2], int cluster_rows)
-{
-    const tgi_figures *f = tgi_figures_find(machine->gpu.capability);
-    const double share = tgi_model_tile_bytes(p) / (double)machine->gpu.l2_bytes;
-    const double rows = (double)tgi_wgmma_row_clusters(p, kernel->tile_rows, 1);
-    const double cols = (double)tgi_wgmma_col_tiles(kernel, p);
-    const int has_pass =
-        tgi_kernels_has_slices(kernel) || operand[0].is_repacked || operand[1].is_repacked;
-    return has_pass || share < f->wgmma_late_l2_share || fmin(rows, cols) > f->wgmma_late_readers ||
-           (tgi_wgmma_is_fitted(kernel) && cluster_rows > 1);
-}
-
 static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
                           const tgi_problem *given, const tgi_wgmma_decision *decision,
                           wgmma_panel *panel)
@@ -311,7 +291,8 @@ static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
     tgi_gemm_prepare_args(&p, &args->gemm);
     tgi_wgmma_describe(kernel, &p, operand);
     tgi_wgmma_prepare_tiles(kernel, decision, operand, args);
-    args->is_next_early = is_next_early(machine, kernel, &p, operand, decision->cluster_rows);
+    args->is_next_early =
+        tgi_wgmma_is_next_early(machine, kernel, &p, operand, decision->cluster_rows);
     const int64_t offset =
         tgi_round_up(tgi_wgmma_partial_tile_bytes(kernel, &p, decision), WORKSPACE_UNIT_BYTES);
     if (panel->is_sliced)

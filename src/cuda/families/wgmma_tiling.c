@@ -71,6 +71,19 @@ int tgi_wgmma_is_bias_staged(const tgi_kernel *kernel, const tgi_problem *p)
            !p->is_batch_invariant;
 }
 
+int tgi_wgmma_is_next_early(const tgi_machine *machine, const tgi_kernel *kernel,
+                            const tgi_problem *p, const tgi_operand operand[2], int cluster_rows)
+{
+    const tgi_figures *f = tgi_figures_find(machine->gpu.capability);
+    const double share = tgi_model_tile_bytes(p) / (double)machine->gpu.l2_bytes;
+    const double rows = (double)tgi_wgmma_row_clusters(p, kernel->tile_rows, 1);
+    const double cols = (double)tgi_wgmma_col_tiles(kernel, p);
+    const int has_pass =
+        tgi_kernels_has_slices(kernel) || operand[0].is_repacked || operand[1].is_repacked;
+    return has_pass || share < f->wgmma_late_l2_share || fmin(rows, cols) > f->wgmma_late_readers ||
+           (tgi_wgmma_is_fitted(kernel) && cluster_rows > 1);
+}
+
 int64_t tgi_wgmma_partial_tile_bytes(const tgi_kernel *kernel, const tgi_problem *p,
                                      const tgi_wgmma_decision *decision)
 {

@@ -36,4 +36,12 @@ void tgi_wgmma_choose_tiling(const tgi_machine *machine, const tgi_problem *prob
                              const tgi_operand operand[2], int64_t split_elems,
                              tgi_proposal *proposal);
 
+/* Returns 1 if the next kernel is to start where a block of this one has ended, 0 if when all have.
+ * In the latter case the same call runs its blocks on the same multiprocessors each time. L2 has
+ * two parts, and a line that multiprocessors at both read lies in both. A line that few blocks read
+ * is then read by the same part in each call, so that L2 keeps more of large operands for the next
+ * call. Clusters that share B start too late to gain from it. */
+int tgi_wgmma_is_next_early(const tgi_machine *machine, const tgi_kernel *kernel,
+                            const tgi_problem *p, const tgi_operand operand[2], int cluster_rows);
+
 #endif
