@@ -1,6 +1,7 @@
 """Tests that the committed figures of the models are as tools/measure/fit_model writes them, that
-its check refuses files that are not, that the figures of the CPU are what it fits to the committed
-calls, and that docs/model.md names the figures of the GPU model.
+its check refuses files that are not, that the figures of the CPU and of attention are what it fits
+to the committed calls, that those of the GPU model choose well among such calls, and that
+docs/model.md names them.
 
 usage: test_figures.py SOURCE_FOLDER
 """
@@ -53,16 +54,19 @@ class Figures(unittest.TestCase):
         self.assertEqual(compare_names(renamed), ({"wgmma_call_s"}, {"wgmma_recall_s"}))
 
     def test_fit(self):
-        """zen5.def is what the fit to the committed calls gives."""
-        results = ROOT / "bench/results/cpu"
+        """zen5.def and h200_attention.def are what the fits to the committed calls give."""
         tool = ROOT / "tools/measure/fit_model"
         python = tool.read_text(encoding="utf-8").split("\n", 1)[0][2:]
         if subprocess.run([python, "-c", "import numpy"], check=False).returncode:
             self.skipTest("no numpy")
-        done = subprocess.run([python, str(tool), "--verify", "--chip", "zen5", "--from",
-                               str(results / "first_zen5.csv"), str(results / "plans_zen5.csv")],
-                              capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for chip, first, calls in (
+                ("zen5", "cpu/first_zen5.csv", "cpu/plans_zen5.csv"),
+                ("h200_attention", "h200/first_attention.csv", "h200/attention_choices.csv")):
+            results = ROOT / "bench/results"
+            done = subprocess.run([python, str(tool), "--verify", "--chip", chip, "--from",
+                                   str(results / first), str(results / calls)],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_choices(self):
         """The figures of h200.def choose well among the committed calls, others do not."""
