@@ -57,19 +57,22 @@ tgi_finish_sums(const tgi_gemm_args &args, int64_t batch, const int (&row)[Rows]
         tgi_read_terms(p, args.bias, 0, 1, row, row_bias);
     if (e.bias == TG_BIAS_COL)
         tgi_read_terms(p, args.bias, 0, 1, col, col_bias);
+    /* All reads of C are under way before the first is used. */
+    T c[Rows][Cols] = {};
+    if (e.beta != 0.0) {
 #pragma unroll
-    for (int i = 0; i < Rows; i++) {
-        T c[Cols] = {};
-        if (e.beta != 0.0)
-            tgi_read_terms(p, args.c, tgi_offset(p.c, batch, row[i], 0), p.c.col, col, c);
+        for (int i = 0; i < Rows; i++)
+            tgi_read_terms(p, args.c, tgi_offset(p.c, batch, row[i], 0), p.c.col, col, c[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < Rows; i++)
 #pragma unroll
         for (int j = 0; j < Cols; j++) {
             sums[i][j] = tgi_combine_terms(
-                e, c[j], e.bias == TG_BIAS_ROW ? row_bias[i] : col_bias[j], sums[i][j]);
+                e, c[i][j], e.bias == TG_BIAS_ROW ? row_bias[i] : col_bias[j], sums[i][j]);
             if (tgi_has_further_operands)
                 sums[i][j] = tgi_apply_operands(args, batch, row[i], col[j], sums[i][j]);
         }
-    }
     const int is_limited = e.activation == TG_ACTIVATION_RELU;
     if (e.activation == TG_ACTIVATION_NONE)
         return;

@@ -28,7 +28,8 @@ static __device__ __forceinline__ void
 tgi_store_terms(const tgi_gemm_args &args, const tgi_block_tile &tile, const double *sums)
 {
     static_assert(Threads % Cols == 0, "a thread keeps to its column");
-    constexpr int rows_apart = Threads / Cols, at_once = 4;
+    constexpr int rows_apart = Threads / Cols, own_rows = Rows / rows_apart;
+    constexpr int at_once = own_rows < 8 ? own_rows : 8;
     const tgi_problem &p = args.problem;
     const tgi_epilogue &e = p.epilogue;
     const int rows = tgi_clamp_count(p.m - tile.row, Rows);

@@ -7,6 +7,7 @@
 #define TGI_ELEMENT_EPILOGUE_CUH
 
 #include "kernels/epilogue/further_operands.cuh"
+#include "kernels/ptx/global_memory.cuh"
 
 /* ----------------------------------------------------------------------------- elements -- */
 
@@ -274,12 +275,10 @@ template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogu
 
     static __device__ __forceinline__ void write(elem *to, const sum_type (&sum)[Width])
     {
-        if constexpr (sizeof(elem) > 2) {
-            piece bits;
-#pragma unroll
-            for (int j = 0; j < Width; j++)
-                bits.element[j] = sum[j];
-            *reinterpret_cast<piece *>(to) = bits;
+        if constexpr (sizeof(elem) > 2 && Width > 1) {
+            tgi_write_elements_at(to, sum);
+        } else if constexpr (sizeof(elem) > 2) {
+            *to = sum[0];
         } else if constexpr (Width == 2) {
             *reinterpret_cast<uint32_t *>(to) = tgi_encode_pair(Type, sum[0], sum[1]);
         } else {

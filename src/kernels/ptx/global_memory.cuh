@@ -1,5 +1,5 @@
-/* Wraps the PTX instructions for global memory with cache hints: PTX ISA, "Data Movement and
- * Conversion Instructions". */
+/* Wraps the PTX instructions for global memory with cache hints or of several elements: PTX ISA,
+ * "Data Movement and Conversion Instructions". */
 #ifndef TGI_PTX_GLOBAL_MEMORY_CUH
 #define TGI_PTX_GLOBAL_MEMORY_CUH
 
@@ -32,6 +32,22 @@ static __device__ __forceinline__ uint4 tgi_read_cached_16(const void *global)
                  : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
                  : "l"(global));
     return words;
+}
+
+/* st.global: write some elements to an address that is aligned to all of them. The compiler makes
+ * single stores of a structure's elements if the store is conditional. */
+static __device__ __forceinline__ void tgi_write_elements_at(float *global, const float (&value)[4])
+{
+    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(global), "f"(value[0]),
+                 "f"(value[1]), "f"(value[2]), "f"(value[3])
+                 : "memory");
+}
+
+static __device__ __forceinline__ void tgi_write_elements_at(double *global,
+                                                             const double (&value)[2])
+{
+    asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(global), "d"(value[0]), "d"(value[1])
+                 : "memory");
 }
 
 #endif

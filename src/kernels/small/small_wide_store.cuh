@@ -101,7 +101,8 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_s
     static __device__ __forceinline__ void
     finish_rows(const tgi_gemm_args &args, const tgi_block_tile &tile, const sum_type *from)
     {
-        constexpr int across = Cols / Width, stride = Threads / across, at_once = 4;
+        constexpr int across = Cols / Width, stride = Threads / across;
+        constexpr int at_once = Rows / stride < 4 ? Rows / stride : 4;
         const tgi_problem &p = args.problem;
         const int col = tgi_thread() % across * Width;
         const int rows = tgi_clamp_count(p.m - tile.row, Rows);
@@ -189,7 +190,8 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_s
         const int is_own_type = !is_narrow_type || args.problem.d_type == Type;
         const int is_plain = args.split_count > 1 || args.is_plain;
         const int is_alone = is_plain || (args.is_sum_alone && is_own_type);
-        const int has_pieces = tgi_row_epilogue<Type, 2, 4, 8>::has_pieces(args);
+        constexpr int width = is_fma ? 4 : 2;
+        const int has_pieces = tgi_row_epilogue<Type, width, 4, 8>::has_pieces(args);
         if constexpr (is_narrow_type) {
             if (!is_plain && is_alone && has_pieces) {
                 write_pairs(args, tile, shared);
@@ -202,8 +204,8 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_s
         }
         if (is_alone)
             store_sums(args, tile, shared);
-        else if (Rows == Cols && has_pieces)
-            finish_rows<2>(args, tile, shared);
+        else if (has_pieces)
+            finish_rows<width>(args, tile, shared);
         else
             finish_rows<1>(args, tile, shared);
     }
