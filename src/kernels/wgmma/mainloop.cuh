@@ -143,7 +143,7 @@ tgi_add_staged_bias(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring
         const uint32_t half = Shape::a_type == TG_TYPE_BF16 ? 0x3f00 : 0x3800;
         const uint32_t word = tgi_reread_thread() % 4 == 0 ? half : 0;
         const uint32_t a[4] = {word, word, word, word};
-        const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.memory, ring);
+        const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.args, at.memory, ring);
         tgi_barrier_wait(stage.full, stage.parity);
         tgi_wgmma_fence();
         tgi_multiply_registers_across<Shape, 1>(sum[0], a,
