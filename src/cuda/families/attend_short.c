@@ -6,9 +6,8 @@
 #include "cuda/families/attend.h"
 #include "cuda/families/attend_operand.h"
 
-#define KEPT_STEPS 2        /* a block with one tile may have room for so many */
-#define COPIED_STEPS_MOST 4 /* steps of such a block, which waits for copies of all but two */
-#define STEPS_MOST 15       /* as many as barriers have room for */
+#define KEPT_STEPS 2  /* a block with one tile may have room for so many */
+#define STEPS_MOST 15 /* as many as barriers have room for */
 #define BLOCKS_MOST INT32_MAX
 
 /* Sets the shared memory of a block. Returns how many waves of blocks the machine computes, or 0 if
@@ -49,7 +48,7 @@ int tgi_cuda_make_short(const tgi_machine *machine, const tg_attention *a,
     int64_t waves = fit_shared(machine, blocks, choice);
     if (!is_kept) {
         const int64_t before = waves;
-        if (subtiles > 1 || steps <= KEPT_STEPS || steps > COPIED_STEPS_MOST)
+        if (subtiles > 1 || steps <= KEPT_STEPS)
             return 0;
         choice->kept_keys = KEPT_STEPS * step_keys;
         waves = fit_shared(machine, blocks, choice);
