@@ -27,8 +27,6 @@ endif()
 # of the range `range`: "80-89" is both ends and what lies between, "75-" has no end, "90a"
 # is that architecture alone. "75+" is machine code for chips of that major version, and its PTX for
 # later ones, whose driver compiles it if a row of such a source is named: they have better ones.
-# "75!" is that machine code alone, because later chips have better rows for every problem; a build
-# without that machine code has the PTX, so that later chips can test the rows.
 # Machine code runs on later chips of its major version, so that an architecture has none of a
 # source if an earlier one of its major version has. Other PTX is for chips later than all images,
 # so a range that ends has none. The compiler's front end takes most of the time, so that it runs
@@ -45,22 +43,15 @@ function(tg_choose_architectures range options names)
     if(is_range AND last STREQUAL "" AND "${CMAKE_MATCH_3}" STREQUAL "")
         set(is_shared ON)
     endif()
-    string(REGEX MATCH "^([0-9]+)([+!])$" is_first "${range}")
-    set(is_alone OFF)
+    string(REGEX MATCH "^([0-9]+)\\+$" is_first "${range}")
     if(is_first)
         set(first "${CMAKE_MATCH_1}")
-        if(CMAKE_MATCH_2 STREQUAL "!")
-            set(is_alone ON)
-        endif()
     endif()
     string(REGEX REPLACE "[0-9][a-z]*$" "" first_major "${first}")
     foreach(chip IN LISTS TG_CUDA_ARCHITECTURES)
         string(REGEX REPLACE "[0-9][a-z]*$" "" major "${chip}")
         if(is_first AND (chip STREQUAL "ptx" OR
                          (chip VERSION_GREATER first AND NOT major STREQUAL first_major)))
-            if(is_alone AND found)
-                break()
-            endif()
             list(APPEND chosen -gencode=arch=compute_${first},code=compute_${first})
             list(APPEND found compute_${first})
             break()

@@ -339,7 +339,7 @@ static void test_limits(void **state)
                                          {"cuda_simt_sm75_fp32_64x64x32", TG_TYPE_FP32,
                                           TG_PRECISION_IEEE_FP32, 3000, 38000000, 10000000, 3, 0},
                                          {"cuda_dmma_sm80_fp64_64x64x32", TG_TYPE_FP64,
-                                          TG_PRECISION_DEFAULT, 3000, 65000000, 18000000, 3, 1},
+                                          TG_PRECISION_DEFAULT, 3000, 65000000, 17000000, 3, 1},
                                          {"cuda_wgmma_sm90a_bf16_128x128x64", TG_TYPE_BF16,
                                           TG_PRECISION_DEFAULT, 12000, 20000000, 8000000, 2, 0}};
     tg_context *context = gpu_open_context();
