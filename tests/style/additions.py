@@ -93,11 +93,13 @@ TGI_INLINE uint16_t tgi_twin_from_fp32(float value)
                 "#undef IN_NAME\n", lambda text: text.replace("e5m2", "twin"))
     tree.double("src/cpu/isa_body.h", r"\[TG_TYPE_FP8_E5M2\] = PACKED_KERNELS\(e5m2\),",
                 lambda _: " [TG_TYPE_TWIN] = PACKED_KERNELS(twin),")
-    tree.replace("src/cpu/finish_body.h", r"^    uint8_t \*fp8 = target;", """\
-    uint16_t *twin = target;
+    tree.replace("src/cpu/finish_body.h",
+                 r"^    if \(type == TG_TYPE_FP8_E4M3 [^\n]*\n        uint8_t \*fp8 = target;", """\
     if (type == TG_TYPE_TWIN) {
-        for (int64_t j = 0; j < cols; j++)
-            twin[j * stride] = tgi_twin_from_fp32(row[j]);
+        uint16_t *twin = target;
+        for (; rows > 0; rows--, twin += target_row, sums += sums_row)
+            for (int64_t j = 0; j < cols; j++)
+                twin[j * stride] = tgi_twin_from_fp32(sums[j]);
         return;
     }
 \\g<0>""")
