@@ -5,7 +5,7 @@
 #include "core/epilogue.h"
 #include "cpu/names.h"
 
-#define FINISH_COLS 64 /* columns that are finished at once, in a local row */
+#define FINISH_COLS 32 /* columns that are finished at once, in a local row; stacks are small */
 
 /* Reads `cols` elements of a type that D may have, `stride` elements apart. */
 static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int64_t cols,

@@ -69,9 +69,6 @@ int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi
     return 1;
 }
 
-/* Sums of so many bytes stay in L1 until they are finished. */
-#define FINISH_BYTES 16384
-
 /* Runs tiles into local memory and applies the whole epilogue from there. It serves a D of another
  * type or layout, scales, and a C whose rows are not contiguous. */
 static void run_tiles_and_finish(const tgi_micropanels *s, tgi_tile_fn *function, tgi_tile *tile,
@@ -82,7 +79,7 @@ static void run_tiles_and_finish(const tgi_micropanels *s, tgi_tile_fn *function
     const int64_t call_tiles = tgi_cpu_is_narrow(s->tiles) ? 1 : count;
     const int64_t rows = is_along_rows ? tile->rows : count * tile->rows;
     const int64_t cols = is_along_rows ? (count - 1) * s->b.cols + tile->cols : tile->cols;
-    _Alignas(64) char sums[FINISH_BYTES];
+    _Alignas(64) char sums[TGI_TILE_MAX_BYTES];
     tile->d_row = is_along_rows ? count * s->b.cols : s->tiles->cols;
     tile->d_tile_stride = is_along_rows ? s->b.cols : tile->rows * tile->d_row;
     tile->has_room = 1;
@@ -184,7 +181,7 @@ static void run_tiles(tile_walk *walk, const char *b, int64_t i, int64_t j, int6
     tgi_tile_fn *function = s->tiles->functions[tile->rows - 1][s->a.order];
     const char *a = walk->a;
     const int64_t most = walk->target == TO_FINISH
-                             ? FINISH_BYTES / (s->tiles->rows * s->tiles->cols * bytes)
+                             ? TGI_TILE_MAX_BYTES / (s->tiles->rows * s->tiles->cols * bytes)
                          : tgi_cpu_is_narrow(s->tiles) ? 1
                                                        : count;
     for (int64_t call_tiles; count > 0; count -= call_tiles) {
