@@ -222,7 +222,7 @@ static void tell_math(const tgi_kernel *kernel)
     };
     tell_text("math", names[kernel->math]);
     tell_number("slice_products", tgi_kernels_has_slices(kernel)
-                                      ? tgi_precision_sliced(TG_PRECISION_DEFAULT)->product_count
+                                      ? tgi_precision_table[TG_PRECISION_DEFAULT].product_count
                                       : 1);
 }
 

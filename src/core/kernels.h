@@ -91,6 +91,14 @@ static inline int tgi_kernels_has_slices(const tgi_kernel *kernel)
     return kernel->math == TGI_MATH_bf16x || kernel->math == TGI_MATH_fp16x;
 }
 
+/* Returns the type of the numbers that the row multiplies: that of its slices, or of A. */
+static inline tg_type tgi_kernels_factor(const tgi_kernel *kernel)
+{
+    return kernel->math == TGI_MATH_bf16x   ? TG_TYPE_BF16
+           : kernel->math == TGI_MATH_fp16x ? TG_TYPE_FP16
+                                            : kernel->type;
+}
+
 int tgi_kernels_count(void);
 
 /* Returns row `index`, 0 .. count - 1. */

@@ -19,8 +19,8 @@ const tgi_type_row tgi_type_table[TGI_TYPE_COUNT] = {
 };
 
 const tgi_precision_row tgi_precision_table[TGI_PRECISION_COUNT] = {
-#define TGI_PRECISION(suffix, name, types, slices, products)                                       \
-    [TG_PRECISION_##suffix] = {name, types, slices, products},
+#define TGI_PRECISION(suffix, name, types, slices, products, slice)                                \
+    [TG_PRECISION_##suffix] = {name, types, slices, products, TG_TYPE_##slice},
 #include "core/types.def"
 #undef TGI_PRECISION
 };

@@ -72,7 +72,7 @@ static inline int64_t tgi_type_sum_bytes(tg_type type)
 }
 
 enum {
-#define TGI_PRECISION(suffix, name, types, slices, products) TGI_PRECISION_INDEX_##suffix,
+#define TGI_PRECISION(suffix, name, types, slices, products, slice) TGI_PRECISION_INDEX_##suffix,
 #include "core/types.def"
 #undef TGI_PRECISION
     TGI_PRECISION_COUNT
@@ -81,18 +81,11 @@ enum {
 typedef struct tgi_precision_row {
     const char *name;
     unsigned types;    /* set of input types */
-    int slice_count;   /* slices of an FP32 operand; 0: it is not sliced */
+    int slice_count;   /* slices of an FP32 operand; 0: it may not be sliced */
     int product_count; /* products of slices for each product of operands */
+    tg_type slice;     /* type of a slice */
 } tgi_precision_row;
 
 extern const tgi_precision_row tgi_precision_table[TGI_PRECISION_COUNT];
-
-/* Returns the precision in which a kernel on slices computes `precision`. It computes default as
- * bf16x6. */
-static inline const tgi_precision_row *tgi_precision_sliced(tg_precision precision)
-{
-    const int has_slices = tgi_precision_table[precision].slice_count > 0;
-    return &tgi_precision_table[has_slices ? precision : TG_PRECISION_BF16X6];
-}
 
 #endif

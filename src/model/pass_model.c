@@ -15,7 +15,7 @@ double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double lines = (is_a_in_registers ? 0.0 : (double)p->m) + (double)p->n;
     const double elems = lines * (double)p->k * (double)p->batch_count;
     const int is_scaled = kernel->math == TGI_MATH_fp16x;
-    const double slices = tgi_precision_sliced(p->precision)->slice_count;
+    const double slices = tgi_precision_table[p->precision].slice_count;
     /* Slicing moves as many bytes as a repack of half the sum of its input and output. A pass
      * before it finds the scales. */
     const double scale_s = is_scaled ? tgi_model_repack_seconds(gpu, elems * 4.0 / 2.0) : 0.0;

@@ -247,7 +247,7 @@ int tgi_model_prefers_slices(const tgi_gpu *gpu, const tgi_kernel *kernel, tg_pr
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     return find_mma_rate(gpu, kernel) * f->mma_slice_share >
-           tgi_precision_sliced(precision)->product_count *
+           tgi_precision_table[precision].product_count *
                (double)tgi_arch_find(gpu->capability)->fp32_lanes;
 }
 
@@ -283,7 +283,7 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const int sums = kernel->thread_rows * kernel->thread_cols;
     const int has_slices = tgi_kernels_has_slices(kernel);
-    const tgi_precision_row *sliced = tgi_precision_sliced(p->precision);
+    const tgi_precision_row *sliced = &tgi_precision_table[p->precision];
     const double share = has_slices ? f->mma_slice_share
                                     : f->mma_shares[sums >= 128  ? 0
                                                     : sums >= 64 ? 1

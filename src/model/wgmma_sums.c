@@ -22,7 +22,7 @@ tgi_wgmma_step tgi_wgmma_find_step(const tgi_figures *figures, const tgi_kernel 
 {
     if (!tgi_kernels_has_slices(kernel))
         return (tgi_wgmma_step){STEP_BYTES, 1.0, STEP_BYTES, STEP_BYTES, 0.0};
-    const tgi_precision_row *precision = tgi_precision_sliced(problem->precision);
+    const tgi_precision_row *precision = &tgi_precision_table[problem->precision];
     const double line_bytes = precision->slice_count * CHUNK_BYTES;
     const double add_cycles = find_add_cycles(figures, kernel);
     /* Family bf16r splits the rows of A in registers. */

@@ -69,7 +69,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_problem *given,
     const int64_t most = (int64_t)machine->gpu.sm_count * proposal->resident_blocks;
     args->gemm.tile_rows_per_group = tgi_gemm_choose_group_rows(
         &machine->gpu, kernel, &p, (double)most,
-        (double)p.k * 2.0 * tgi_precision_sliced(p.precision)->slice_count);
+        (double)p.k * 2.0 * tgi_precision_table[p.precision].slice_count);
     panel->multiply =
         (tgi_cuda_kernel){.image = kernel->image,
                           .grid = {(unsigned)(tile_count < most ? tile_count : most), 1, 1},

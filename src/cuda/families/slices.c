@@ -11,6 +11,8 @@
 #define WORKSPACE_UNIT_BYTES 256
 #define K_LEAST 64 /* least k; shorter sums exceed the error bound of precision default */
 #define K_MAX ((int64_t)1 << 30)
+#define REGISTER_PRODUCTS 6 /* products of kernels that slice A in registers */
+#define NAMES_BYTES 64      /* bytes of a list of precisions */
 
 typedef long long ll; /* for printf */
 
@@ -35,7 +37,7 @@ void tgi_slices_describe(const tgi_problem *p, int is_b, int sm_count, tgi_slice
 static int64_t count_slice_bytes(const tgi_slice_job *job, tg_precision precision)
 {
     const int64_t group_count = tgi_divide_up(job->line_count, TGI_GROUP_LINES) * job->batch_count;
-    const int64_t chunk_bytes = tgi_precision_sliced(precision)->slice_count * TGI_GROUP_BYTES;
+    const int64_t chunk_bytes = tgi_precision_table[precision].slice_count * TGI_GROUP_BYTES;
     return tgi_checked_multiply(group_count, tgi_checked_multiply(job->chunk_count, chunk_bytes));
 }
 
@@ -62,13 +64,18 @@ static int64_t place_job(const tgi_slice_job *job, tg_precision precision, int64
                              tgi_round_up(count_slice_bytes(job, precision), WORKSPACE_UNIT_BYTES));
     places->ranges = offset;
     offset = tgi_checked_add(offset, count_range_bytes(job));
-    if (precision != TG_PRECISION_FP16X3)
+    if (!tgi_slices_are_scaled(precision))
         return offset;
     places->line_largest = offset;
     offset = tgi_checked_add(offset, count_largest_bytes(job));
     places->line_scale = offset;
     return tgi_checked_add(
         offset, tgi_round_up(job->batch_count * job->line_count * 4, WORKSPACE_UNIT_BYTES));
+}
+
+int tgi_slices_are_scaled(tg_precision precision)
+{
+    return tgi_precision_table[precision].slice == TG_TYPE_FP16;
 }
 
 int tgi_slices_is_a_in_registers(const tgi_kernel *kernel)
@@ -125,24 +132,41 @@ int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel 
     return tgi_slices_place(machine, kernel, p, split_count, places);
 }
 
+/* Returns 1 if the kernel computes in the precision. */
+static int serves(const tgi_kernel *kernel, tg_precision precision)
+{
+    const tgi_precision_row *row = &tgi_precision_table[precision];
+    return row->slice_count > 0 && row->slice == tgi_kernels_factor(kernel) &&
+           (!tgi_slices_is_a_in_registers(kernel) || row->product_count == REGISTER_PRODUCTS);
+}
+
+/* Writes the names of the precisions that the kernel computes in: "default, bf16x3 or bf16x6". */
+static void list_precisions(const tgi_kernel *kernel, char *text, size_t bytes)
+{
+    int left = 0;
+    size_t length = 0;
+    for (int i = 0; i < TGI_PRECISION_COUNT; i++)
+        left += serves(kernel, (tg_precision)i);
+    for (int i = 0; i < TGI_PRECISION_COUNT && length < bytes; i++) {
+        if (!serves(kernel, (tg_precision)i))
+            continue;
+        left--;
+        length +=
+            (size_t)snprintf(text + length, bytes - length, "%s%s", tgi_precision_table[i].name,
+                             left > 1    ? ", "
+                             : left == 1 ? " or "
+                                         : "");
+    }
+}
+
 int tgi_slices_take_precision(const tgi_problem *p, tgi_proposal *proposal)
 {
-    const tgi_kernel *kernel = proposal->kernel;
-    const tg_precision precision = p->precision;
-    const char *names = "fp16x3";
-    int takes = precision == TG_PRECISION_FP16X3;
-    if (tgi_slices_is_a_in_registers(kernel)) {
-        names = "default or bf16x6";
-        takes = precision == TG_PRECISION_DEFAULT || precision == TG_PRECISION_BF16X6;
-    } else if (kernel->math == TGI_MATH_bf16x) {
-        names = "default, bf16x3, bf16x6 or bf16x9";
-        takes = precision == TG_PRECISION_DEFAULT ||
-                (precision >= TG_PRECISION_BF16X3 && precision <= TG_PRECISION_BF16X9);
-    }
-    if (!takes)
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION, "computes fp32 only in precision %s",
-                   names);
-    return takes;
+    char names[NAMES_BYTES];
+    if (serves(proposal->kernel, p->precision))
+        return 1;
+    list_precisions(proposal->kernel, names, sizeof names);
+    return tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
+                      "computes fp32 only in precision %s", names);
 }
 
 int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)

@@ -15,6 +15,10 @@
 /* Returns 1 if the kernel slices A in registers, where matrix instructions read it. */
 int tgi_slices_is_a_in_registers(const tgi_kernel *kernel);
 
+/* Returns 1 if slices of the precision are scaled by powers of two, as those of FP16 are, which
+ * has a narrower range than FP32. */
+int tgi_slices_are_scaled(tg_precision precision);
+
 /* Describes how A, or B if is_b is 1, is sliced. The job is divided among sm_count multiprocessors,
  * and its pointers are NULL. */
 void tgi_slices_describe(const tgi_problem *problem, int is_b, int sm_count, tgi_slice_job *job);

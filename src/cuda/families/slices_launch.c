@@ -72,10 +72,10 @@ void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, co
                         int split_count, int64_t offset, tgi_tensor tensor[2],
                         tgi_slices_prepared *prepared)
 {
-    const tgi_precision_row *precision = tgi_precision_sliced(p->precision);
+    const tgi_precision_row *precision = &tgi_precision_table[p->precision];
     tgi_slice_job *job = prepared->args.job;
     prepared->is_a_in_registers = tgi_slices_is_a_in_registers(kernel);
-    prepared->is_scaled = p->precision == TG_PRECISION_FP16X3;
+    prepared->is_scaled = tgi_slices_are_scaled(p->precision);
     prepared->args.slice_count = prepared->facts.slice_count = precision->slice_count;
     prepared->facts.first_product = TGI_SLICE_PRODUCTS - precision->product_count;
     for (int i = 0; i < 2; i++)
