@@ -46,16 +46,27 @@ static TARGET void TILE(close)(void)
     TILE_RELEASE();
 }
 
-/* Writes A B to `sums`, whose rows are `sums_stride` bytes apart. Registers are read and written
- * whole: a packed A or B has room behind its last row or column. */
+/* A matrix of pairs in registers. A step of k has two: the upper and the lower one of A, the left
+ * and the right one of B. Distances count pairs. */
+typedef struct amx_operand {
+    const uint32_t *pairs;
+    int64_t row;   /* from one row of a register to the next */
+    int64_t other; /* from the first register of a step to the second */
+    int64_t step;  /* from step to step */
+    int64_t slice; /* from one slice to the next, see tgi_slices */
+    int count;     /* slices */
+} amx_operand;
+
+/* Writes to `sums`, whose rows are `sums_stride` bytes apart, the products of slices whose numbers
+ * add up to at most `most`. In a step the smallest products come first. Registers are read and
+ * written whole: a packed A or B has room behind its last row or column. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(sum_products)(const tgi_tile *t, const uint32_t *a, const uint32_t *b, float *sums,
+TILE(sum_products)(const amx_operand *a, const amx_operand *b, int64_t steps, int most, float *sums,
                    int64_t sums_stride, const int has_lower, const int has_right)
 {
-    const int64_t a_stride = t->a_stride * (int64_t)sizeof *a;
-    const int64_t b_stride = t->b_row * (int64_t)sizeof *b;
-    const int64_t k = t->k, b_tile_stride = SIDE * t->b_row;
-    const uint32_t *lower = a + SIDE * t->a_stride;
+    const int64_t a_stride = a->row * (int64_t)sizeof *a->pairs;
+    const int64_t b_stride = b->row * (int64_t)sizeof *b->pairs;
+    const uint32_t *upper = a->pairs, *left = b->pairs;
     TILE_ZERO(0);
     if (has_right)
         TILE_ZERO(1);
@@ -63,21 +74,26 @@ TILE(sum_products)(const tgi_tile *t, const uint32_t *a, const uint32_t *b, floa
         TILE_ZERO(2);
     if (has_lower && has_right)
         TILE_ZERO(3);
-    for (int64_t p = 0; p < k; p += SIDE, b += b_tile_stride) {
-        TILE_LOAD(4, a + p, a_stride);
-        TILE_LOAD(6, b, b_stride);
-        TILE_DOT(0, 4, 6);
-        if (has_right) {
-            TILE_LOAD(7, b + SIDE, b_stride);
-            TILE_DOT(1, 4, 7);
+    for (; steps > 0; steps--, upper += a->step, left += b->step)
+        for (int i = a->count - 1; i >= 0; i--) {
+            const uint32_t *of_a = upper + i * a->slice;
+            TILE_LOAD(4, of_a, a_stride);
+            if (has_lower)
+                TILE_LOAD(5, of_a + a->other, a_stride);
+            for (int j = most - i < b->count ? most - i : b->count - 1; j >= 0; j--) {
+                const uint32_t *of_b = left + j * b->slice;
+                TILE_LOAD(6, of_b, b_stride);
+                TILE_DOT(0, 4, 6);
+                if (has_lower)
+                    TILE_DOT(2, 5, 6);
+                if (has_right) {
+                    TILE_LOAD(7, of_b + b->other, b_stride);
+                    TILE_DOT(1, 4, 7);
+                }
+                if (has_lower && has_right)
+                    TILE_DOT(3, 5, 7);
+            }
         }
-        if (has_lower) {
-            TILE_LOAD(5, lower + p, a_stride);
-            TILE_DOT(2, 5, 6);
-        }
-        if (has_lower && has_right)
-            TILE_DOT(3, 5, 7);
-    }
     TILE_STORE(0, sums, sums_stride);
     if (has_right)
         TILE_STORE(1, sums + SIDE, sums_stride);
@@ -88,17 +104,28 @@ TILE(sum_products)(const tgi_tile *t, const uint32_t *a, const uint32_t *b, floa
         TILE_STORE(3, sums + SIDE, sums_stride);
 }
 
-static TARGET void TILE(choose_registers)(const tgi_tile *t, const uint32_t *a, const uint32_t *b,
-                                          float *sums, int64_t sums_stride)
+/* Multiplies with the registers that `rows` and `cols` need, at most 32 of each. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(choose_registers)(const amx_operand *a, const amx_operand *b, int64_t steps, int most,
+                       float *sums, int64_t sums_stride, int64_t rows, int64_t cols)
 {
-    if (t->rows > SIDE && t->cols > SIDE)
-        TILE(sum_products)(t, a, b, sums, sums_stride, 1, 1);
-    else if (t->rows > SIDE)
-        TILE(sum_products)(t, a, b, sums, sums_stride, 1, 0);
-    else if (t->cols > SIDE)
-        TILE(sum_products)(t, a, b, sums, sums_stride, 0, 1);
+    if (rows > SIDE && cols > SIDE)
+        TILE(sum_products)(a, b, steps, most, sums, sums_stride, 1, 1);
+    else if (rows > SIDE)
+        TILE(sum_products)(a, b, steps, most, sums, sums_stride, 1, 0);
+    else if (cols > SIDE)
+        TILE(sum_products)(a, b, steps, most, sums, sums_stride, 0, 1);
     else
-        TILE(sum_products)(t, a, b, sums, sums_stride, 0, 0);
+        TILE(sum_products)(a, b, steps, most, sums, sums_stride, 0, 0);
+}
+
+/* Writes A B of one tile to `sums`. */
+static TARGET void TILE(multiply)(const tgi_tile *t, const uint32_t *a, const uint32_t *b,
+                                  float *sums, int64_t sums_stride)
+{
+    const amx_operand left = {a, t->a_stride, SIDE * t->a_stride, SIDE, 0, 1};
+    const amx_operand right = {b, t->b_row, SIDE, SIDE * t->b_row, 0, 1};
+    TILE(choose_registers)(&left, &right, t->k / SIDE, 0, sums, sums_stride, t->rows, t->cols);
 }
 
 /* Stores sums as BF16, after ReLU if the tile has it. */
@@ -119,6 +146,20 @@ static TARGET void TILE(store_bf16)(const tgi_tile *t, uint16_t *d, const float 
         }
 }
 
+/* Multiplies to local memory and finishes D from there. The sums have a frame of their own, because
+ * a caller whose D has room for them keeps other sums on its stack. */
+static __attribute__((noinline)) TARGET void
+TILE(multiply_and_finish)(const tgi_tile *t, const uint32_t *a, const uint32_t *b, const float *c,
+                          void *d, const float *bias, double alpha, double beta)
+{
+    _Alignas(64) float sums[TILE_ROWS * TILE_ROWS];
+    TILE(multiply)(t, a, b, sums, TILE_ROWS * (int64_t)sizeof *sums);
+    if (t->is_bf16)
+        TILE(store_bf16)(t, d, sums);
+    else
+        TILE(finish_tile)(t, d, c, sums, bias, t->rows, alpha, beta);
+}
+
 /* Computes all tiles of a call. */
 static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start,
                                    const void *c_start, void *d_start, const void *bias_start,
@@ -137,16 +178,10 @@ static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const
                 TILE(prefetch_c)(t, c, t->rows);
         }
         const int is_whole = t->rows % SIDE == 0 && t->cols % SIDE == 0;
-        if (t->has_room || (t->is_plain && !t->is_bf16 && is_whole)) {
-            TILE(choose_registers)(t, a, b, (float *)d, t->d_row * (int64_t)sizeof(float));
-        } else {
-            _Alignas(64) float sums[TILE_ROWS * TILE_ROWS];
-            TILE(choose_registers)(t, a, b, sums, TILE_ROWS * (int64_t)sizeof *sums);
-            if (t->is_bf16)
-                TILE(store_bf16)(t, (uint16_t *)d, sums);
-            else
-                TILE(finish_tile)(t, (float *)d, c, sums, bias, t->rows, alpha, beta);
-        }
+        if (t->has_room || (t->is_plain && !t->is_bf16 && is_whole))
+            TILE(multiply)(t, a, b, (float *)d, t->d_row * (int64_t)sizeof(float));
+        else
+            TILE(multiply_and_finish)(t, a, b, c, d, bias, alpha, beta);
         if (--left == 0)
             return;
         a += t->a_tile_stride;

@@ -138,71 +138,23 @@ static TARGET int SLICES(slice_transpose)(const float *rows, int64_t stride, int
     return has_odd;
 }
 
-/* Multiplies 32 rows, or 16, by all slices. In a step the smallest products come first. */
-INLINE void SLICES(multiply_rows)(int64_t steps, const uint32_t *left, const tgi_slices *a,
-                                  const tgi_slices *b, int most, float *d, const int has_lower,
-                                  const int has_right)
-{
-    const int64_t stride = TGI_SLICES_SIDE * (int64_t)sizeof *left;
-    const int64_t d_stride = TGI_SLICES_COLS * (int64_t)sizeof *d;
-    TILE_ZERO(0);
-    if (has_right)
-        TILE_ZERO(1);
-    if (has_lower)
-        TILE_ZERO(2);
-    if (has_lower && has_right)
-        TILE_ZERO(3);
-    for (int64_t step = 0; step < steps; step++, left += 2 * TGI_SLICES_TILE)
-        for (int i = a->count - 1; i >= 0; i--) {
-            const uint32_t *upper = left + i * a->slice;
-            TILE_LOAD(4, upper, stride);
-            if (has_lower)
-                TILE_LOAD(5, upper + TGI_SLICES_TILE, stride);
-            for (int j = most - i < b->count ? most - i : b->count - 1; j >= 0; j--) {
-                const uint32_t *right = b->pairs + j * b->slice + step * 2 * TGI_SLICES_TILE;
-                TILE_LOAD(6, right, stride);
-                TILE_DOT(0, 4, 6);
-                if (has_lower)
-                    TILE_DOT(2, 5, 6);
-                if (has_right) {
-                    TILE_LOAD(7, right + TGI_SLICES_TILE, stride);
-                    TILE_DOT(1, 4, 7);
-                }
-                if (has_lower && has_right)
-                    TILE_DOT(3, 5, 7);
-            }
-        }
-    TILE_STORE(0, d, d_stride);
-    if (has_right)
-        TILE_STORE(1, d + TGI_SLICES_SIDE, d_stride);
-    d += TGI_SLICES_SIDE * TGI_SLICES_COLS;
-    if (has_lower)
-        TILE_STORE(2, d, d_stride);
-    if (has_lower && has_right)
-        TILE_STORE(3, d + TGI_SLICES_SIDE, d_stride);
-}
-
 static TARGET void SLICES(multiply_slices)(int64_t rows, int64_t cols, int64_t steps,
                                            const tgi_slices *a, const tgi_slices *b, int most,
                                            float *d)
 {
-    const int has_right = cols > TGI_SLICES_SIDE;
+    amx_operand left = {NULL,     TGI_SLICES_SIDE, TGI_SLICES_TILE, 2 * TGI_SLICES_TILE,
+                        a->slice, a->count};
+    const amx_operand right = {b->pairs, TGI_SLICES_SIDE, TGI_SLICES_TILE, 2 * TGI_SLICES_TILE,
+                               b->slice, b->count};
     for (int64_t i = 0; i < rows; i += TGI_SLICES_ROWS, d += TGI_SLICES_ROWS * TGI_SLICES_COLS) {
         _Alignas(64) float sums[TGI_SLICES_ROWS * TGI_SLICES_COLS];
-        const int64_t left = rows - i < TGI_SLICES_ROWS ? rows - i : TGI_SLICES_ROWS;
-        /* Registers are stored whole. */
-        const int is_whole = left % TGI_SLICES_SIDE == 0, has_lower = left > TGI_SLICES_SIDE;
-        const uint32_t *at = tgi_slices_find_row(a, i, 0);
-        float *to = is_whole ? d : sums;
-        if (has_lower && has_right)
-            SLICES(multiply_rows)(steps, at, a, b, most, to, 1, 1);
-        else if (has_lower)
-            SLICES(multiply_rows)(steps, at, a, b, most, to, 1, 0);
-        else if (has_right)
-            SLICES(multiply_rows)(steps, at, a, b, most, to, 0, 1);
-        else
-            SLICES(multiply_rows)(steps, at, a, b, most, to, 0, 0);
-        for (int64_t r = 0; r < left && !is_whole; r++)
+        const int64_t count = rows - i < TGI_SLICES_ROWS ? rows - i : TGI_SLICES_ROWS;
+        const int is_whole = count % TGI_SLICES_SIDE == 0; /* registers are stored whole */
+        left.pairs = tgi_slices_find_row(a, i, 0);
+        TILE(choose_registers)
+        (&left, &right, steps, most, is_whole ? d : sums, TGI_SLICES_COLS * (int64_t)sizeof *d,
+         count, cols);
+        for (int64_t r = 0; r < count && !is_whole; r++)
             memcpy(d + r * TGI_SLICES_COLS, sums + r * TGI_SLICES_COLS, (size_t)cols * sizeof *d);
     }
 }

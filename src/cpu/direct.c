@@ -1,13 +1,15 @@
 /*
- * Family `direct` runs register tiles on the operands in place, in one thread, without workspace.
- * It serves matrices so small that packing or waking threads costs more than it saves.
+ * Family `direct` runs register tiles on the operands in place, in one thread. It serves matrices
+ * so small that packing or waking threads costs more than it saves.
  */
 #include "cpu/micropanels.h"
 #include "model/cpu_model.h"
 
-/* A B along k is transposed into local memory, micropanel by micropanel, if a micropanel has at
- * most this. */
+/* A B along k is transposed, micropanel by micropanel, if one has at most COPIED_BYTES_MAX, so that
+ * it stays in L1. The copy lies in the workspace, or on the stack if it has at most
+ * STACK_BYTES_MAX: to take workspace costs as much as a tiny product. */
 #define COPIED_BYTES_MAX 16384
+#define STACK_BYTES_MAX 4096
 
 /* A D of at least so many bytes is prefetched, because its lines may be far. A smaller one comes as
  * fast without. */
@@ -37,12 +39,12 @@ static int find_tile_rows(const tgi_problem *p, const tgi_tile_set *tiles)
     return p->a.col == 1 || tiles->rows < line_elems ? tiles->rows : line_elems;
 }
 
-/* Returns 1 if B is transposed before tiles read it. */
-static int must_copy_b(const tgi_problem *p, const tgi_tile_set *tiles)
+/* Returns the bytes of the largest micropanel of B if tiles read transposed copies, or -1. */
+static int64_t count_copied_bytes(const tgi_problem *p, const tgi_tile_set *tiles)
 {
-    const int64_t cols = p->n < tiles->cols ? p->n : tiles->cols;
-    return p->b.col != 1 && p->b.row == 1 && p->k <= TGI_CHUNK_K &&
-           p->k * cols * tiles->elem_bytes <= COPIED_BYTES_MAX;
+    const int64_t bytes = p->k * (p->n < tiles->cols ? p->n : tiles->cols) * tiles->elem_bytes;
+    const int is_along_k = p->b.col != 1 && p->b.row == 1;
+    return is_along_k && p->k <= TGI_CHUNK_K && bytes <= COPIED_BYTES_MAX ? bytes : -1;
 }
 
 /* Returns the micropanels of `cols` columns: whole ones, and narrow ones for the rest. */
@@ -99,7 +101,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     const tgi_problem oriented = orient(given), *p = &oriented;
     const tgi_kernel *kernel = proposal->kernel;
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
-    if ((p->b.col != 1 && !must_copy_b(p, kernels->direct_tiles)) ||
+    if ((p->b.col != 1 && count_copied_bytes(p, kernels->direct_tiles) < 0) ||
         (p->a.col != 1 && p->a.row != 1) || !tgi_cpu_is_d_plain(p) || p->c.col != 1) {
         tgi_refuse(
             &proposal->refusal, TG_REFUSAL_LAYOUT,
@@ -125,13 +127,16 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         return;
     const tgi_cpu_figures *f = tgi_figures_find_cpu();
     const tgi_tile_set *tiles = kernels->direct_tiles;
+    const int64_t copied_bytes = count_copied_bytes(p, tiles);
+    if (copied_bytes > STACK_BYTES_MAX)
+        proposal->workspace_bytes = tgi_round_up(copied_bytes, TGI_ALIGN_BYTES);
     double row_tiles = (double)tgi_cpu_tile_count(p->m, find_tile_rows(p, tiles));
     double col_tiles = (double)tgi_cpu_tile_count(p->n, tiles->cols);
     double cols = (double)tgi_cpu_tile_count(p->n, tiles->vector_elems) * tiles->vector_elems;
     double batch_count = (double)p->batch_count;
     double partial_rows =
         !kernels->narrow_tiles[0] && p->n % tiles->vector_elems ? (double)p->m : 0.0;
-    double copied_elems = must_copy_b(p, tiles) ? (double)(p->k * p->n) : 0.0;
+    double copied_elems = copied_bytes > 0 ? (double)(p->k * p->n) : 0.0;
     /* Each row tile reads B again. Reads from L1 are free, reads from L2 cost little, and reads
      * from memory suffer from long strides. */
     double b_bytes = (double)p->k * (double)p->n * (double)tiles->elem_bytes;
@@ -321,28 +326,12 @@ static inline void run_micropanel(const direct_micropanels *micropanels, const c
     }
 }
 
-/* Computes one batch entry. */
-static inline void run_entry(const direct_prepared *prepared, const char *a, const char *b,
-                             const char *c, char *d, const char *bias, double alpha, double beta)
+/* Computes one batch entry. Each micropanel of B is transposed to `copied` before tiles read it, if
+ * that is not NULL. */
+static inline __attribute__((always_inline)) void
+run_entry(const direct_prepared *prepared, const char *a, const char *b, const char *c, char *d,
+          const char *bias, double alpha, double beta, char *copied)
 {
-    int64_t offset = 0;
-    for (int i = 0; i < prepared->group_count; i++) {
-        const direct_micropanels *micropanels = &prepared->group[i];
-        for (int64_t left = micropanels->count; left > 0; left--) {
-            run_micropanel(micropanels, a, b + offset, c + offset, d + offset, bias, alpha, beta);
-            offset += micropanels->micropanel_bytes;
-            bias += micropanels->bias_bytes;
-        }
-    }
-}
-
-/* Computes one batch entry; each micropanel of B is transposed before tiles read it. */
-static __attribute__((noinline)) void run_copied_entry(const direct_prepared *prepared,
-                                                       const char *a, const char *b, const char *c,
-                                                       char *d, const char *bias, double alpha,
-                                                       double beta)
-{
-    _Alignas(TGI_ALIGN_BYTES) char copied[COPIED_BYTES_MAX];
     tgi_copy copy = prepared->copy;
     int64_t offset = 0;
     copy.target = copied;
@@ -351,12 +340,23 @@ static __attribute__((noinline)) void run_copied_entry(const direct_prepared *pr
         copy.inner = copy.target_stride = micropanels->height[0].tile.b_row;
         for (int64_t left = micropanels->count; left > 0; left--) {
             copy.source = b + offset * copy.inner_stride;
-            prepared->copy_b(&copy);
-            run_micropanel(micropanels, a, copied, c + offset, d + offset, bias, alpha, beta);
+            if (copied)
+                prepared->copy_b(&copy);
+            run_micropanel(micropanels, a, copied ? copied : b + offset, c + offset, d + offset,
+                           bias, alpha, beta);
             offset += micropanels->micropanel_bytes;
             bias += micropanels->bias_bytes;
         }
     }
+}
+
+static __attribute__((noinline)) void run_copied_entry(const direct_prepared *prepared,
+                                                       const char *a, const char *b, const char *c,
+                                                       char *d, const char *bias, double alpha,
+                                                       double beta, void *workspace)
+{
+    _Alignas(TGI_ALIGN_BYTES) char local[STACK_BYTES_MAX];
+    run_entry(prepared, a, b, c, d, bias, alpha, beta, workspace ? workspace : local);
 }
 
 /* The time outside the tiles counts here, so nothing is computed that the plan can tell. */
@@ -378,9 +378,9 @@ static tg_status launch(const tgi_call *call)
     }
     for (int64_t left = prepared->batch_count;;) {
         if (prepared->copy_b)
-            run_copied_entry(prepared, a, b, c, d, bias, alpha, beta);
+            run_copied_entry(prepared, a, b, c, d, bias, alpha, beta, call->workspace);
         else
-            run_entry(prepared, a, b, c, d, bias, alpha, beta);
+            run_entry(prepared, a, b, c, d, bias, alpha, beta, NULL);
         if (prepared->activate)
             prepared->activate(d, prepared->activated_rows, prepared->activated_cols,
                                prepared->d_row, p->epilogue.activation, p->d_type);

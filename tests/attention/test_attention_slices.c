@@ -18,6 +18,7 @@
 #include "check/check.h"
 #include "cpu/amx_in_c.h"
 #include "cpu/attention_tasks.h"
+#include "harness/small_stack.h"
 #include "harness/stride.h"
 
 #include "cpu/simd_avx512.h"
@@ -58,7 +59,13 @@ const void *const unused_functions[] = {(void *)attention_weigh_avx512_fp32,
                                         (void *)pack_k_inner,
                                         (void *)pack_k_outer};
 
-/* Runs the attention, and returns its status. */
+static int launch_call(void *argument)
+{
+    return (int)attention_in_c.launch(argument);
+}
+
+/* Runs the attention on a thread whose stack is as small as a caller's may be, with room for the
+ * registers in C, and returns its status. */
 static tg_status attend(const tg_attention *a, tgi_isa isa, int thread_count)
 {
     tgi_machine machine;
@@ -69,11 +76,15 @@ static tg_status attend(const tg_attention *a, tgi_isa isa, int thread_count)
     machine.thread_count = thread_count;
     const tg_status status = attention_in_c.choose(&machine, a, &choice);
     char *workspace = aligned_alloc(64, (size_t)tgi_round_up(choice.workspace_bytes + 1, 64));
-    const tgi_attention_call call = {
+    tgi_attention_call call = {
         .machine = &machine, .attention = a, .choice = &choice, .workspace = workspace};
-    const tg_status run_status = status ? status : attention_in_c.launch(&call);
+    size_t used_bytes = 1;
+    const int run_status =
+        status ? (int)status
+               : small_stack_run(launch_call, &call, 4 * SMALL_STACK_BYTES, &used_bytes);
+    assert_in_range(used_bytes, 1, SMALL_STACK_BYTES + sizeof amx);
     free(workspace);
-    return run_status;
+    return (tg_status)run_status;
 }
 
 /* Draws a problem of a type that is sliced. */

@@ -12,6 +12,7 @@
 
 #include "check/check.h"
 #include "cpu/cpu.h"
+#include "harness/small_stack.h"
 #include "plan/plan_object.h"
 
 #include "cpu/simd_generic.h"
@@ -58,11 +59,27 @@ static tg_plan *make_plan(tg_context *context, const tg_problem *problem, int *i
     return plan;
 }
 
+typedef struct execution {
+    const tg_plan *plan;
+    tg_buffers buffers;
+} execution;
+
+static int run_execution(void *argument)
+{
+    const execution *e = argument;
+    return (int)tg_execute_plan(e->plan, &e->buffers);
+}
+
+/* Executes the plan on a thread whose stack is as small as a caller's may be. It has room for the
+ * registers in C beside. */
 static void execute(const tg_plan *plan, const tg_problem *problem)
 {
-    tg_buffers buffers;
-    assert_int_equal(tg_init_buffers(&buffers, sizeof buffers, problem), TG_STATUS_OK);
-    assert_int_equal(tg_execute_plan(plan, &buffers), TG_STATUS_OK);
+    execution e = {.plan = plan};
+    size_t used_bytes = 0;
+    assert_int_equal(tg_init_buffers(&e.buffers, sizeof e.buffers, problem), TG_STATUS_OK);
+    assert_int_equal(small_stack_run(run_execution, &e, 4 * SMALL_STACK_BYTES, &used_bytes),
+                     TG_STATUS_OK);
+    assert_in_range(used_bytes, 1, SMALL_STACK_BYTES + sizeof amx);
 }
 
 /* Runs the row itself, on a machine that has it. D must have the bits that tiles in C gave, if the
