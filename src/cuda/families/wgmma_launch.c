@@ -184,24 +184,21 @@ static tgi_tensor describe_lines(const tgi_problem *p, const tgi_layout *layout,
                         .is_swizzled = 1};
 }
 
-/* Prepares the tensor map of what comes through stages behind the products: C, or a bias of
- * columns. A box has at most as many lines as C, rounded up to a multiple of eight, and at most as
- * many columns as a tile. */
+/* Prepares the tensor map of what comes through stages behind the products: C, or a bias. A box has
+ * at most as many lines as C, rounded up to a multiple of eight, and at most as many columns as a
+ * tile. */
 static void prepare_terms(const tgi_kernel *kernel, wgmma_panel *panel)
 {
     tgi_wgmma_args *args = &panel->args.wgmma;
     const tgi_problem *p = &args->gemm.problem;
-    if (args->work.cluster_splits > 1)
-        return;
-    args->c.is_on = tgi_wgmma_is_c_staged(kernel, p);
-    args->c.is_bias =
-        tgi_wgmma_is_bias_staged(kernel, p) && args->work.unit_count == args->work.whole_count;
+    args->c.is_on = tgi_wgmma_is_c_staged(kernel, p) && args->work.cluster_splits == 1;
+    args->c.bias = tgi_wgmma_is_bias_staged(kernel, p) ? p->epilogue.bias : TG_BIAS_NONE;
     args->c.is_transposed = tgi_wgmma_is_c_transposed(p);
     tgi_tensor tensor = describe_lines(p, &p->c, args->c.is_transposed);
-    if (args->c.is_bias) {
-        tensor.count[0] = p->n;
+    if (args->c.bias != TG_BIAS_NONE) {
+        tensor.count[0] = args->c.bias == TG_BIAS_ROW ? p->m : p->n;
         tensor.count[1] = tensor.count[2] = 1;
-        tensor.stride_bytes[0] = tensor.stride_bytes[1] = tgi_round_up(p->n, 8) * 2;
+        tensor.stride_bytes[0] = tensor.stride_bytes[1] = tgi_round_up(tensor.count[0], 8) * 2;
         tensor.tma_box_runs = 8;
     }
     const int64_t lines = tgi_round_up(tensor.count[1], 8);
@@ -210,7 +207,7 @@ static void prepare_terms(const tgi_kernel *kernel, wgmma_panel *panel)
     if (lines < tensor.tma_box_runs)
         tensor.tma_box_runs = (int)lines;
     args->c.box_lines = tensor.tma_box_runs;
-    if (args->c.is_on || args->c.is_bias)
+    if (args->c.is_on || args->c.bias != TG_BIAS_NONE)
         add_slot(panel, BASE_C, &tensor, offsetof(tgi_unaligned_args, wgmma.c_map));
 }
 
@@ -342,6 +339,14 @@ static tg_status launch_before(const tgi_cuda_queue *queue, wgmma_panel *panel, 
                                       : TG_STATUS_OK;
 }
 
+/* Leaves the bias to the products, if TMA can bring it, or else to the epilogue. */
+static void place_bias(int is_brought, tgi_wgmma_args *args)
+{
+    tgi_epilogue *epilogue = &args->gemm.problem.epilogue;
+    *(is_brought ? &epilogue->bias : &args->c.bias) = TG_BIAS_NONE;
+    args->gemm.is_sum_alone = tgi_epilogue_is_sum_alone(epilogue);
+}
+
 /* Fills the arguments of a call whose maps begin at base[0..]. */
 static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call,
                            const void *const base[], wgmma_panel *panel, tgi_unaligned_args *args)
@@ -354,7 +359,8 @@ static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call,
     tgi_gemm_complete_args(call, panel->is_transposed, &wgmma->gemm);
     wgmma->d.is_tma_stored = wgmma->d.is_tma_stored && base[BASE_D];
     wgmma->c.is_on = wgmma->c.is_on && base[BASE_C];
-    wgmma->c.is_bias = wgmma->c.is_bias && base[BASE_C];
+    if (wgmma->c.bias != TG_BIAS_NONE)
+        place_bias(base[BASE_C] != NULL, wgmma);
     if (panel->is_sliced) {
         const tgi_slice_facts facts = tgi_slices_find_facts(&panel->slices, call->workspace);
         take_facts(&facts, wgmma);
@@ -369,7 +375,8 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
 {
     wgmma_panel *panel = block;
     const int is_transposed = panel->is_transposed;
-    const void *terms = panel->args.wgmma.c.is_bias ? call->bias : call->c;
+    const void *terms =
+        panel->args.wgmma.c.bias != TG_BIAS_NONE ? call->bias : call->c;
     const void *base[BASE_COUNT] = {
         is_transposed ? call->b : call->a, is_transposed ? call->a : call->b,
         tgi_tensor_shift(terms) ? NULL : terms, tgi_tensor_shift(call->d) ? NULL : call->d};

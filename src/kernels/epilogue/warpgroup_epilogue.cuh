@@ -115,8 +115,7 @@ template <int Cols> struct tgi_tile_terms {
     const tgi_gemm_args &gemm;
     const tgi_cluster_tile tile;
     uint32_t memory;
-    int barrier;       /* the named barrier of the warpgroup */
-    int is_bias_added; /* 1: the sums have the bias */
+    int barrier; /* the named barrier of the warpgroup */
 
     static_assert(4 * Cols + (TGI_LEAST_D_BYTES == 1 ? 256 : 0) <= TGI_TERM_BYTES,
                   "the terms have room");
@@ -146,7 +145,7 @@ template <int Cols> struct tgi_tile_terms {
 
     __device__ __forceinline__ int has_bias(void) const
     {
-        return gemm.problem.epilogue.bias != TG_BIAS_NONE && !is_bias_added;
+        return gemm.problem.epilogue.bias != TG_BIAS_NONE;
     }
 
     /* Returns 1 if there are biases of columns, of 16 bits. */

@@ -138,10 +138,10 @@ static __device__ __forceinline__ int tgi_find_cluster_row(const tgi_cluster_wor
     return rank & (work.cluster_rows - 1);
 }
 
-/* Returns tile `row` of cluster `index`, of `cols` columns, with whole k. Clusters are numbered
- * over all batch entries, and in an entry as tiles of tgi_grid_schedule are. */
+/* Returns tile `row` of cluster `index`, of rows x cols elements, with whole k. Clusters are
+ * numbered over all batch entries, and in an entry as tiles of tgi_grid_schedule are. */
 static __device__ __forceinline__ tgi_cluster_tile
-tgi_find_cluster_tile(const tgi_cluster_work &work, int index, int row, int cols)
+tgi_find_cluster_tile(const tgi_cluster_work &work, int index, int row, int rows, int cols)
 {
     const tgi_cluster_order &order = work.order;
     const int batch = tgi_divide(index, order.entry), in_entry = index - batch * order.entry.value;
@@ -151,7 +151,7 @@ tgi_find_cluster_tile(const tgi_cluster_work &work, int index, int row, int cols
     const int col = tgi_divide(in_group, group_rows);
     const int cluster_row = group * order.rows.value + in_group - col * group_rows.value;
     tgi_cluster_tile tile;
-    tile.row = (cluster_row * work.cluster_rows + row) * work.tile_rows;
+    tile.row = (cluster_row * work.cluster_rows + row) * rows;
     tile.col = col * cols;
     tile.batch = batch;
     tile.split_tile = tile.split = -1;
@@ -164,7 +164,7 @@ tgi_find_cluster_tile(const tgi_cluster_work &work, int index, int row, int cols
  * split of k of such tiles (split-K). Clusters of several splits share out k of one tile among
  * their blocks. If IsUniform is 0, begin() and next() read the cluster's number and count again at
  * each call, for code that has few registers; otherwise uniform registers keep them. */
-template <int Cols, int IsUniform> struct tgi_cluster_schedule {
+template <int Rows, int Cols, int IsUniform> struct tgi_cluster_schedule {
     const tgi_cluster_work &work;
     int rank, first, stride;
 
@@ -197,7 +197,8 @@ template <int Cols, int IsUniform> struct tgi_cluster_schedule {
         const int split_unit = unit - work.whole_count, row = tgi_find_cluster_row(work, rank);
         const int split = split_unit < 0 ? 0 : tgi_divide(split_unit, work.split_clusters);
         tgi_cluster_tile tile =
-            tgi_find_cluster_tile(work, unit - split * work.split_clusters.value, row, Cols);
+            tgi_find_cluster_tile(work, unit - split * work.split_clusters.value, row,
+                                  Rows > 0 ? Rows : work.tile_rows, Cols);
         if (split_unit >= 0) {
             tile.split_tile =
                 (split_unit - split * work.split_clusters.value) * work.cluster_rows + row;

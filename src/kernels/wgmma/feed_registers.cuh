@@ -88,6 +88,7 @@ struct tgi_feed_registers : tgi_feed_slices<3> {
     static constexpr int a_line_bytes = TGI_WGMMA_STEP_BYTES;
     static constexpr int has_a_in_registers = 1;
 
+    template <class Shape>
     static __device__ __forceinline__ int count_bytes(const arguments &given, tgi_tma_boxes a_boxes,
                                                       tgi_tma_boxes b_boxes)
     {

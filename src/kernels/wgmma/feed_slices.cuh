@@ -62,6 +62,7 @@ template <int Room> struct tgi_feed_slices : tgi_feed_tma {
     static constexpr int is_sliced = 1;
     typedef tgi_slice_repair repair;
 
+    template <class Shape>
     static __device__ __forceinline__ int count_bytes(const arguments &given, tgi_tma_boxes a_boxes,
                                                       tgi_tma_boxes b_boxes)
     {

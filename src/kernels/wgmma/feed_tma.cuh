@@ -63,11 +63,12 @@ struct tgi_feed_tma {
     {
     }
 
+    template <class Shape>
     static __device__ __forceinline__ int count_bytes(const arguments &given, tgi_tma_boxes a_boxes,
                                                       tgi_tma_boxes b_boxes)
     {
-        return a_boxes.count * a_boxes.lines(given.a) * given.a_line_bytes +
-               b_boxes.count * b_boxes.lines(given.b) * given.b_line_bytes;
+        return a_boxes.count * a_boxes.lines(given.a) * Shape::find_a_line_bytes(given) +
+               b_boxes.count * b_boxes.lines(given.b) * Shape::find_b_line_bytes(given);
     }
 
     template <class Shape>

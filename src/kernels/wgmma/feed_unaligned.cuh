@@ -86,10 +86,11 @@ struct tgi_feed_unaligned : tgi_feed_tma {
         }
     }
 
+    template <class Shape>
     static __device__ __forceinline__ int count_bytes(const arguments &given, tgi_tma_boxes,
                                                       tgi_tma_boxes b_boxes)
     {
-        return b_boxes.count * b_boxes.lines(given.wgmma.b) * given.wgmma.b_line_bytes;
+        return b_boxes.count * b_boxes.lines(given.wgmma.b) * Shape::find_b_line_bytes(given.wgmma);
     }
 
     template <class Shape>

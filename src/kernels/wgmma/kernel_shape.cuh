@@ -13,7 +13,7 @@
 
 #define TGI_BLOCK_LINES 64 /* rows of one instruction */
 #define TGI_WARPGROUP 128
-#define TGI_BIAS_BOX_COLS 64 /* columns of a TMA box of a bias that is added as a product */
+#define TGI_BIAS_BOX_ELEMS 64 /* biases of a TMA box of a bias that is added as a product */
 #define TGI_BIAS_BOX_BYTES 1024
 
 /* FP32 as AType is multiplied as TF32. AcrossA and AcrossB are 1 if the operand's lines lie across
@@ -23,8 +23,8 @@ template <tg_type AType, tg_type BType, int Rows, int Cols, int ClusterRows, int
 struct tgi_wgmma_shape {
     typedef Feed feed;
     /* The schedule of the producer and of relayout warps, and that of warpgroups that multiply. */
-    typedef tgi_cluster_schedule<Cols, 0> schedule;
-    typedef tgi_cluster_schedule<Cols, 1> uniform_schedule;
+    typedef tgi_cluster_schedule<Feed::is_fitted ? 0 : Rows, Cols, 0> schedule;
+    typedef tgi_cluster_schedule<Feed::is_fitted ? 0 : Rows, Cols, 1> uniform_schedule;
     static constexpr tg_type a_type = AType, b_type = BType;
     static constexpr int rows = Rows, cols = Cols;
     /* 1: a stage holds the lines that the problem's tiles have, and the launch says how many stages
@@ -59,9 +59,9 @@ struct tgi_wgmma_shape {
                                      !is_wide && Feed::relayout_warps == 0 &&
                                      Cols > TGI_FRAGMENT_COLS(Cols);
     typedef tgi_deferred_store<Cols, may_defer> deferred;
-    /* 1: a bias of columns may be added as a product (mainloop.cuh). */
-    static constexpr int may_stage_bias = !is_fitted && !is_promoted && !is_wide &&
-                                          Feed::relayout_warps == 0 && !Feed::has_a_in_registers;
+    /* 1: a bias may be added as a product (mainloop.cuh). */
+    static constexpr int may_stage_bias =
+        !is_promoted && !is_wide && Feed::relayout_warps == 0 && !Feed::has_a_in_registers;
     /* 1: C of 16 bits may come through the stages (staged_c.cuh). */
     static constexpr int may_stage_c = !is_wide && Feed::relayout_warps == 0;
     /* 1: a single lane of the producer warp works, which takes the least time for a step. If steps
@@ -102,10 +102,27 @@ struct tgi_wgmma_shape {
     static_assert(blocks == 1, "a warpgroup has 64 rows");
     static_assert(shared_bytes <= 227 << 10, "a multiprocessor has no more for a block");
 
+    /* Returns the rows of D that a tile covers. */
+    static __device__ __forceinline__ int find_tile_rows(const tgi_wgmma_args &args)
+    {
+        return is_fitted ? args.work.tile_rows : Rows;
+    }
+
     /* Returns the rows of D that a warpgroup has. */
     static __device__ __forceinline__ int find_group_rows(const tgi_wgmma_args &args)
     {
         return is_fitted ? args.d_rows : TGI_BLOCK_LINES;
+    }
+
+    /* Return the bytes of a line of a TMA box of A and of B. */
+    static __device__ __forceinline__ int find_a_line_bytes(const tgi_wgmma_args &args)
+    {
+        return is_fitted && across_a ? args.a_line_bytes : Feed::a_line_bytes;
+    }
+
+    static __device__ __forceinline__ int find_b_line_bytes(const tgi_wgmma_args &args)
+    {
+        return across_b ? args.b_line_bytes : Feed::b_line_bytes;
     }
 
     /* Returns the rows of a TMA box of A across k. */

@@ -9,6 +9,7 @@
 #include "kernels/ptx/barrier.cuh"
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/opaque.cuh"
+#include "kernels/ptx/shared_memory.cuh"
 #include "kernels/ptx/warpgroup_mma.cuh"
 #include "kernels/schedule/units_in_turn.cuh"
 #include "kernels/wgmma/kernel_shape.cuh"
@@ -123,17 +124,42 @@ static __device__ __forceinline__ int tgi_is_short(const tgi_wgmma_args &args)
     return args.work.last_products < TGI_WGMMA_STEP_PRODUCTS;
 }
 
-/* Returns 1 if the bias is added as a product. */
+/* Returns 1 if the bias of this tile is added as a product. The first split has it. */
 template <class Shape>
-static __device__ __forceinline__ int tgi_is_bias_staged(const tgi_wgmma_args &args)
+static __device__ __forceinline__ int tgi_is_bias_staged(const tgi_wgmma_args &args,
+                                                         const tgi_cluster_tile &tile)
 {
-    return Shape::may_stage_bias && args.c.is_bias;
+    return Shape::may_stage_bias && args.c.bias != TG_BIAS_NONE && tile.split <= 0;
 }
 
-/* Adds a bias of columns to the sums of a tile, as a product. The next stage has the bias
- * as lines of B across k: boxes of 64 columns and eight values of k, of which all but the first lie
- * outside the bias and are zero. The instruction reads the eight lines twice. A, in registers, has
- * 1/2 for the first line each time, so that sums grow by the bias, infinite or not. */
+/* Returns the address of TGI_BIAS_BOX_BYTES in the place of the warpgroup's terms. They are ones in
+ * the type of the operands if a bias of rows is added as a product. */
+template <class Shape>
+static __device__ __forceinline__ uint32_t tgi_find_ones(const tgi_wgmma_memory<Shape> &memory,
+                                                         int group)
+{
+    static_assert(TGI_TERM_BYTES >= TGI_BIAS_BOX_BYTES, "the ones have room");
+    return memory.terms + group * TGI_TERM_BYTES;
+}
+
+/* Writes the ones. */
+template <class Shape>
+static __device__ __forceinline__ void tgi_write_ones(const tgi_wgmma_memory<Shape> &memory,
+                                                      int group)
+{
+    const uint32_t place = tgi_find_ones(memory, group) + tgi_reread_thread() % TGI_WARPGROUP * 8;
+    const float two = __uint_as_float(Shape::a_type == TG_TYPE_BF16 ? 0x3f803f80 : 0x3c003c00);
+    tgi_write_shared_8(place, two, two);
+    tgi_fence_async_proxy();
+    /* Without this barrier the product would read what other warps have yet to write. */
+    tgi_named_barrier_sync(group + 1, TGI_WARPGROUP);
+}
+
+/* Adds a bias to the sums of a tile, as a product. The next stage has boxes of 64 biases and seven
+ * lines of zeros, because those lie outside the bias. They are lines of B across k for a bias of
+ * columns. The instruction reads the eight lines twice. A, in registers, has 1/2 for the first line
+ * each time, so that sums grow by the bias, infinite or not. The biases of a warpgroup's rows are
+ * the first k of A, whose others are zero, and B has ones. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_add_staged_bias(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring,
@@ -141,13 +167,22 @@ tgi_add_staged_bias(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring
 {
     if constexpr (Shape::may_stage_bias) {
         const uint32_t half = Shape::a_type == TG_TYPE_BF16 ? 0x3f00 : 0x3800;
-        const uint32_t word = tgi_reread_thread() % 4 == 0 ? half : 0;
-        const uint32_t a[4] = {word, word, word, word};
+        const int thread = tgi_reread_thread() % TGI_WARPGROUP, is_first = thread % 4 == 0;
+        const uint32_t word = is_first ? half : 0;
+        uint32_t a[4] = {word, word, word, word};
         const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.args, at.memory, ring);
+        uint64_t b = tgi_describe(stage.data, TGI_BIAS_BOX_BYTES, 0);
         tgi_barrier_wait(stage.full, stage.parity);
+        if (at.args.c.bias == TG_BIAS_ROW) {
+            const uint32_t biases = stage.data + at.group * TGI_BIAS_BOX_BYTES +
+                                    (thread / 32 * 16 + thread % 32 / 4) * 2;
+            a[0] = is_first ? tgi_read_shared_2(biases) : 0;
+            a[1] = is_first ? tgi_read_shared_2(biases + 16) : 0;
+            a[2] = a[3] = 0;
+            b = tgi_describe(tgi_find_ones(at.memory, at.group), 0, 0);
+        }
         tgi_wgmma_fence();
-        tgi_multiply_registers_across<Shape, 1>(sum[0], a,
-                                                tgi_describe(stage.data, TGI_BIAS_BOX_BYTES, 0));
+        tgi_multiply_registers_across<Shape, 1>(sum[0], a, b);
         tgi_wgmma_commit();
         tgi_wgmma_wait<0>();
         const tgi_stage_release<Shape> release(at.args, at.rank);
@@ -221,7 +256,7 @@ tgi_sum_in_place(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
     tgi_add_steps<Shape>(at, tile, ring, deferred, sum);
     if (tile.step_end == at.args.work.step_count && tgi_is_short(at.args))
         tgi_add_short_step<Shape>(at, ring, sum);
-    if (tgi_is_bias_staged<Shape>(at.args))
+    if (tgi_is_bias_staged<Shape>(at.args, tile))
         tgi_add_staged_bias<Shape>(at, ring, sum);
 }
 

@@ -94,28 +94,43 @@ tgi_bring_c(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
     }
 }
 
-/* Fills the next stage with the bias of a tile's columns. One of several producer warps is the
- * bringer; the others only arrive. */
+/* Fills a stage with the bias of a tile's columns, or of each warpgroup's rows. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_fill_bias_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
+                    const tgi_ring<Shape::stages> &ring, const tgi_cluster_tile &tile,
+                    int is_bringer)
+{
+    constexpr int most = (Shape::cols + TGI_BIAS_BOX_ELEMS - 1) / TGI_BIAS_BOX_ELEMS;
+    const uint32_t full = memory.full + ring.stage * 8;
+    const uint32_t stage = tgi_find_stage_data(args, memory, ring);
+    const int is_row = args.c.bias == TG_BIAS_ROW;
+    const int first = is_row ? tile.row : tile.col;
+    const int room = (is_row ? args.a.line_count : args.b.line_count) - first;
+    const int step = is_row ? Shape::find_group_rows(args) : TGI_BIAS_BOX_ELEMS;
+    const int end = is_bringer ? min(room, (is_row ? Shape::group_count : most) * step) : 0;
+    tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
+    if (!Shape::has_lone_producer && !tgi_elect())
+        return;
+    int count = 0;
+#pragma unroll 1
+    for (int i = 0; i < end; i += step, count++)
+        tgi_tma_load(stage + count * TGI_BIAS_BOX_BYTES, &args.c_map, full, first + i, 0, 0);
+    tgi_barrier_expect(full, count * TGI_BIAS_BOX_BYTES);
+}
+
+/* Fills the next stage with a tile's bias. One of two producer warps is the bringer; the other one
+ * only arrives. is_own is 1 if the warp fills the next stage. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_bring_bias(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
-               tgi_ring<Shape::stages> &ring, const tgi_cluster_tile &tile, int is_bringer)
+               tgi_ring<Shape::stages> &ring, const tgi_cluster_tile &tile, int is_bringer,
+               int &is_own)
 {
-    constexpr int most = (Shape::cols + TGI_BIAS_BOX_COLS - 1) / TGI_BIAS_BOX_COLS;
-    const uint32_t full = memory.full + ring.stage * 8;
-    const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
-    const int room = args.b.line_count - tile.col;
-    const int count =
-        is_bringer ? min((room + TGI_BIAS_BOX_COLS - 1) / TGI_BIAS_BOX_COLS, most) : 0;
-    tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
+    if (is_own)
+        tgi_fill_bias_stage<Shape>(args, memory, ring, tile, is_bringer);
+    is_own ^= Shape::producer_turns > 1;
     ring.advance();
-    if (!Shape::has_lone_producer && !tgi_elect())
-        return;
-    tgi_barrier_expect(full, count * TGI_BIAS_BOX_BYTES);
-#pragma unroll 1
-    for (int i = 0; i < count; i++)
-        tgi_tma_load(stage + i * TGI_BIAS_BOX_BYTES, &args.c_map, full,
-                     tile.col + i * TGI_BIAS_BOX_COLS, 0, 0);
 }
 
 /* Adds beta times a box of C to the sums of this thread from number First on. */

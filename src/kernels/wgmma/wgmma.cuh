@@ -124,7 +124,7 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
         const tgi_wgmma_args &args = feed::get_args(problem);
         const tgi_cluster_tile tile = schedule.tile(i);
         tgi_tma_boxes a_boxes = tgi_find_boxes<Shape::across_a, Shape::rows, Shape::a_step_elems>(
-            args.a, tile.row, 1, args.work.tile_rows, Shape::find_box_rows(args));
+            args.a, tile.row, 1, Shape::find_tile_rows(args), Shape::find_box_rows(args));
         tgi_tma_boxes b_boxes =
             tgi_find_boxes<Shape::across_b, Shape::b_lines, Shape::step_elems, Shape::cluster_rows>(
                 args.b, tile.col, column.count);
@@ -133,7 +133,7 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
         else if (Shape::producer_warps > 1)
             b_boxes.count = 0;
         const int whole_end = min(tile.step_end, args.work.step_count - has_short);
-        const int byte_count = feed::count_bytes(problem, a_boxes, b_boxes);
+        const int byte_count = feed::template count_bytes<Shape>(problem, a_boxes, b_boxes);
 #pragma unroll 1
         for (int step = tile.step; step < whole_end; step++, ring.advance()) {
             feed::fetch(problem, memory, slots, tile, step);
@@ -150,13 +150,14 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
                     b_boxes, column.count);
             if (is_own)
                 tgi_fill_stage(problem, memory, ring, tile, whole_end, a_boxes, b_boxes,
-                               feed::count_bytes(problem, a_boxes, b_boxes), column);
+                               feed::template count_bytes<Shape>(problem, a_boxes, b_boxes),
+                               column);
             is_own ^= Shape::producer_turns > 1;
             ring.advance();
         }
-        if (tgi_is_bias_staged<Shape>(args))
+        if (tgi_is_bias_staged<Shape>(args, tile))
             tgi_bring_bias<Shape>(args, memory, ring, tile,
-                                  Shape::producer_warps == 1 || warp == 0);
+                                  Shape::producer_warps == 1 || operand == 0, is_own);
         if (tgi_is_c_staged<Shape>(args, tile))
             tgi_bring_c<Shape>(args, memory, ring, tile, Shape::producer_warps == 1 || operand == 0,
                                is_own);
@@ -206,8 +207,7 @@ static __device__ __forceinline__ tgi_tile_terms<Shape::cols>
 tgi_find_terms(const tgi_consumer<Shape> &at, tgi_cluster_tile tile)
 {
     tile.row += at.group * Shape::find_group_rows(at.args);
-    return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1,
-            tgi_is_bias_staged<Shape>(at.args)};
+    return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1};
 }
 
 /* Applies the epilogue to this warpgroup's sums of a tile. */
@@ -249,18 +249,16 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
     const typename Shape::uniform_schedule schedule(feed::get_args(given).work, rank);
     tgi_ring<Shape::stages> ring(feed::get_args(given).work.stage_count);
     typename Shape::deferred deferred;
+    if (Shape::may_stage_bias && feed::get_args(given).c.bias == TG_BIAS_ROW)
+        tgi_write_ones(memory, group);
     for (int i = schedule.begin(); i < schedule.end(); i = schedule.next(i)) {
         const tgi_wgmma_args &args = feed::get_args(schedule.problem(given, i));
         const tgi_consumer<Shape> at = {args, memory, rank, group};
         tgi_cluster_tile tile = schedule.tile(i);
-        const int is_complete = tgi_is_bias_staged<Shape>(args) && !tgi_has_further_operands &&
-                                args.gemm.problem.epilogue.activation == TG_ACTIVATION_NONE;
-        const int has_epilogue = !feed::is_sliced && !args.gemm.is_sum_alone && !is_complete &&
+        const int has_epilogue = !feed::is_sliced && !args.gemm.is_sum_alone &&
                                  args.work.cluster_splits == 1 && tile.split_tile < 0;
-        if (has_epilogue) {
-            const tgi_tile_terms<Shape::cols> terms = tgi_find_terms(at, tile);
-            terms.copy(tgi_is_c_staged<Shape>(args, tile));
-        }
+        if (has_epilogue)
+            tgi_find_terms(at, tile).copy(tgi_is_c_staged<Shape>(args, tile));
         float sum[Shape::blocks][Shape::cols / 2] = {};
         typename feed::repair repair(args);
         if (!tgi_is_one_shape<Shape, Second> && args.is_second)

@@ -27,7 +27,7 @@ static __device__ __forceinline__ tgi_cluster_tile find_part(const tgi_wgmma_arg
     const int col_count = work.tile_cols / Cols;
     tgi_cluster_tile tile =
         tgi_find_cluster_tile(work, work.whole_count + split_tile / work.cluster_rows,
-                              split_tile % work.cluster_rows, work.tile_cols);
+                              split_tile % work.cluster_rows, work.tile_rows, work.tile_cols);
     tile.row += index / col_count * args.d_rows;
     tile.col += index % col_count * Cols;
     return tile;
