@@ -229,6 +229,10 @@ static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
     args->d.is_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p);
     args->d.is_lined = is_transposed ? elem_bytes > 1 : p->d.col == 1;
     args->d.is_transposed = args->d.is_lined && is_transposed;
+    args->d.is_relu = tgi_wgmma_is_relu_stored(kernel, p);
+    if (args->d.is_relu)
+        args->gemm.problem.epilogue.activation = TG_ACTIVATION_NONE;
+    args->gemm.is_sum_alone = tgi_epilogue_is_sum_alone(&p->epilogue);
     if (args->d.is_tma_stored)
         add_slot(panel, BASE_D, &tensor, offsetof(tgi_unaligned_args, wgmma.d_map));
 }
@@ -343,7 +347,10 @@ static tg_status launch_before(const tgi_cuda_queue *queue, wgmma_panel *panel, 
 static void place_bias(int is_brought, tgi_wgmma_args *args)
 {
     tgi_epilogue *epilogue = &args->gemm.problem.epilogue;
-    *(is_brought ? &epilogue->bias : &args->c.bias) = TG_BIAS_NONE;
+    if (is_brought)
+        epilogue->bias = TG_BIAS_NONE;
+    else
+        args->c.bias = TG_BIAS_NONE;
     args->gemm.is_sum_alone = tgi_epilogue_is_sum_alone(epilogue);
 }
 

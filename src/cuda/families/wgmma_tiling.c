@@ -63,6 +63,13 @@ int tgi_wgmma_is_c_staged(const tgi_kernel *kernel, const tgi_problem *p)
            p->epilogue.beta != 0.0 && has_unit_lines(p, &p->c, tgi_wgmma_is_c_transposed(p));
 }
 
+int tgi_wgmma_is_relu_stored(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const int is_lined = tgi_wgmma_is_d_transposed(kernel, p) || p->d.col == 1;
+    return is_lined && tgi_type_bytes(p->d_type) == 2 &&
+           p->epilogue.activation == TG_ACTIVATION_RELU && p->epilogue.d_scale == TG_SCALE_NONE;
+}
+
 int tgi_wgmma_is_bias_staged(const tgi_kernel *kernel, const tgi_problem *p)
 {
     const tgi_epilogue *e = &p->epilogue;

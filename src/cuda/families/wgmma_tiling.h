@@ -21,6 +21,9 @@ int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *probl
  * or columns are then whole units of 16 bytes. */
 int tgi_wgmma_is_c_staged(const tgi_kernel *kernel, const tgi_problem *problem);
 
+/* Returns 1 if RELU is a part of the conversion to 16 bits with which D is stored. */
+int tgi_wgmma_is_relu_stored(const tgi_kernel *kernel, const tgi_problem *problem);
+
 /* Returns 1 if tiles may add their bias as a product: it has the operands' type. The sums of a
  * batch-invariant problem get it in the same way in all families. */
 int tgi_wgmma_is_bias_staged(const tgi_kernel *kernel, const tgi_problem *p);

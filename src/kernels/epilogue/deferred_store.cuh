@@ -15,7 +15,7 @@ template <int Cols, int IsOn> struct tgi_deferred_store {
     static constexpr int box_count = 1, left = 0;
 
     __device__ __forceinline__ void begin(const tgi_cluster_tile &, const float (&)[Cols / 2],
-                                          tg_type)
+                                          tgi_narrow_form)
     {
     }
 
@@ -32,9 +32,9 @@ template <int Cols> struct tgi_deferred_store<Cols, 1> {
 
     /* Packs the sums of a tile, whose store is then pending. */
     __device__ __forceinline__ void begin(const tgi_cluster_tile &tile,
-                                          const float (&sum)[Cols / 2], tg_type type)
+                                          const float (&sum)[Cols / 2], tgi_narrow_form form)
     {
-        tgi_pack_sums(sum, 0, type, pair);
+        tgi_pack_sums(sum, 0, form, pair);
         row = tile.row;
         col = tile.col;
         batch = tile.batch;

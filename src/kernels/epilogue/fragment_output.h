@@ -17,6 +17,7 @@ typedef struct tgi_fragment_output {
     int32_t is_lined;      /* 1: D has lines of contiguous elements, its rows or columns */
     int32_t is_transposed; /* 1: the lines are columns, of elements of 2 or 4 bytes */
     int32_t is_tma_stored; /* 1: TMA stores the lines; 0: threads do */
+    int32_t is_relu;       /* 1: D is RELU of what is stored, of 16 bits, and has lines */
 } tgi_fragment_output;
 
 #endif

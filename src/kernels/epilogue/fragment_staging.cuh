@@ -13,22 +13,36 @@
 #include "kernels/epilogue/fragment_output.h"
 #include "tilegemm.h"
 
+/* A number of 16 bits: its type, and 1 if it is RELU of the sum. */
+struct tgi_narrow_form {
+    tg_type type;
+    int is_relu;
+};
+
+template <tg_type Type, int IsRelu, int Count, int Pairs>
+static __device__ __forceinline__ void tgi_pack_sums_as(const float (&sum)[Count], int first,
+                                                        uint32_t (&pair)[Pairs])
+{
+#pragma unroll
+    for (int i = 0; i < Pairs; i++) {
+        const float low = sum[4 * first + 2 * i], high = sum[4 * first + 2 * i + 1];
+        pair[i] = IsRelu ? tgi_encode_relu_pair(Type, low, high) : tgi_encode_pair(Type, low, high);
+    }
+}
+
 /* Packs sums as pairs of 16-bit numbers, from columns 8 * first on. */
 template <int Count, int Pairs>
 static __device__ __forceinline__ void tgi_pack_sums(const float (&sum)[Count], int first,
-                                                     tg_type type, uint32_t (&pair)[Pairs])
+                                                     tgi_narrow_form form, uint32_t (&pair)[Pairs])
 {
-    if (type == TG_TYPE_BF16) {
-#pragma unroll
-        for (int i = 0; i < Pairs; i++)
-            pair[i] =
-                tgi_encode_pair(TG_TYPE_BF16, sum[4 * first + 2 * i], sum[4 * first + 2 * i + 1]);
-    } else {
-#pragma unroll
-        for (int i = 0; i < Pairs; i++)
-            pair[i] =
-                tgi_encode_pair(TG_TYPE_FP16, sum[4 * first + 2 * i], sum[4 * first + 2 * i + 1]);
-    }
+    if (form.is_relu && form.type == TG_TYPE_BF16)
+        tgi_pack_sums_as<TG_TYPE_BF16, 1>(sum, first, pair);
+    else if (form.is_relu)
+        tgi_pack_sums_as<TG_TYPE_FP16, 1>(sum, first, pair);
+    else if (form.type == TG_TYPE_BF16)
+        tgi_pack_sums_as<TG_TYPE_BF16, 0>(sum, first, pair);
+    else
+        tgi_pack_sums_as<TG_TYPE_FP16, 0>(sum, first, pair);
 }
 
 /* Puts Cols columns of packed sums, from pair `first` on, into one box. */
@@ -48,10 +62,10 @@ static __device__ __forceinline__ void tgi_put_pairs(uint32_t box, const uint32_
 /* Puts Cols columns of sums, from column 8 * first on, into one box as 16-bit numbers. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (&sum)[Count],
-                                                     int first, tg_type type)
+                                                     int first, tgi_narrow_form form)
 {
     uint32_t pair[Cols / 4];
-    tgi_pack_sums(sum, first, type, pair);
+    tgi_pack_sums(sum, first, form, pair);
     tgi_put_pairs<Cols>(box, pair, 0);
 }
 
@@ -93,12 +107,12 @@ static __device__ __forceinline__ void tgi_put_fp32(uint32_t box, const float (&
  * columns of a D whose columns are contiguous. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void
-tgi_put_transposed_16bit(uint32_t box, const float (&sum)[Count], tg_type type)
+tgi_put_transposed_16bit(uint32_t box, const float (&sum)[Count], tgi_narrow_form form)
 {
     const int lane = tgi_reread_thread() % 32,
               unit = tgi_reread_thread() / 32 % 4 * 2 + lane / 8 % 2;
     uint32_t pair[Cols / 4];
-    tgi_pack_sums(sum, 0, type, pair);
+    tgi_pack_sums(sum, 0, form, pair);
 #pragma unroll
     for (int t = 0; t < Cols / 8; t += 2) {
         const uint32_t pairs[4] = {pair[2 * t], pair[2 * t + 1], pair[2 * t + 2], pair[2 * t + 3]};

@@ -34,6 +34,13 @@ struct tgi_no_repair {
     }
 };
 
+/* Returns the form of a D of 16 bits. */
+static __device__ __forceinline__ tgi_narrow_form tgi_find_form(const tgi_gemm_args &gemm,
+                                                                const tgi_fragment_output &d)
+{
+    return {tgi_find_d_type(gemm.problem), d.is_relu};
+}
+
 /* Returns the part of D to which a warpgroup stores `cols` columns of its rows. */
 template <class Args>
 static __device__ __forceinline__ tgi_store_target
@@ -132,7 +139,7 @@ tgi_store_tile_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)
         if (IsWide)
             tgi_put_fp32<cols>(box, sum, first);
         else
-            tgi_put_16bit<cols>(box, sum, first, tgi_find_d_type(args.gemm.problem));
+            tgi_put_16bit<cols>(box, sum, first, tgi_find_form(args.gemm, args.d));
         repair.apply(tile, box);
         tgi_fence_async_proxy();
         /* Without this barrier TMA would store what other warps have yet to write. */
@@ -149,7 +156,7 @@ tgi_store_tile_lines(const Args &args, const tgi_cluster_tile &tile, const float
                      uint32_t staged)
 {
     constexpr int cols = TGI_FRAGMENT_COLS(2 * Count);
-    const tg_type type = tgi_find_d_type(args.gemm.problem);
+    const tgi_narrow_form form = tgi_find_form(args.gemm, args.d);
     tgi_store_rows lines = tgi_find_lines(tgi_find_fragment_target(args, tile, 2 * Count), 0);
     tgi_store_box before = {0, cols / 8 - 1};
 #pragma unroll 1
@@ -159,7 +166,7 @@ tgi_store_tile_lines(const Args &args, const tgi_cluster_tile &tile, const float
 #pragma unroll
         for (int j = 0; j < 2 * Count / cols; j++) /* registers take no computed index */
             if (i == j)
-                tgi_put_16bit<cols>(box, sum, j * (cols / 8), type);
+                tgi_put_16bit<cols>(box, sum, j * (cols / 8), form);
         /* Without the barrier lanes would read a box that others still write. */
         __syncwarp();
         tgi_store_box_lines<2>(lines, min(lines.bytes, 2 * cols), before, box, has_after);
@@ -184,11 +191,11 @@ static __device__ __forceinline__ void tgi_put_staged(const tgi_gemm_args &gemm,
         tgi_put_bytes<Cols>(staged, sum, type);
     else if (MayTranspose && d.is_transposed) {
         if (is_16bit)
-            tgi_put_transposed_16bit<Cols>(staged, sum, type);
+            tgi_put_transposed_16bit<Cols>(staged, sum, tgi_find_form(gemm, d));
         else
             tgi_put_transposed_fp32<Cols>(staged, sum);
     } else if (is_16bit) {
-        tgi_put_16bit<Cols>(staged, sum, 0, type);
+        tgi_put_16bit<Cols>(staged, sum, 0, tgi_find_form(gemm, d));
     } else {
         tgi_put_fp32<Cols>(staged, sum, 0);
     }

@@ -110,7 +110,7 @@ tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int spli
         else if (tgi_is_fp8(target.type))
             tgi_put_bytes<cols>(box, sum, target.type);
         else
-            tgi_put_16bit<cols>(box, sum, 0, target.type);
+            tgi_put_16bit<cols>(box, sum, 0, {target.type, 0});
     }
     /* Without this barrier lanes would read what others have yet to write. */
     __syncwarp();

@@ -52,6 +52,21 @@ static __device__ __forceinline__ uint32_t tgi_encode_pair(tg_type type, float l
 #endif
 }
 
+/* Encodes RELU of two numbers as BF16 or FP16, `low` in the lower half. */
+static __device__ __forceinline__ uint32_t tgi_encode_relu_pair(tg_type type, float low, float high)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return tgi_encode_pair(type, low < 0.0f ? 0.0f : low, high < 0.0f ? 0.0f : high);
+#else
+    uint32_t pair;
+    if (type == TG_TYPE_BF16)
+        asm("cvt.rn.relu.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    else
+        asm("cvt.rn.relu.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+#endif
+}
+
 /* Encodes two numbers as E4M3, or as E5M2, `low` in the lower byte. Numbers beyond the largest of
  * the type, and infinity, become the largest; a NaN loses its sign. */
 static __device__ __forceinline__ uint16_t tgi_encode_fp8_pair(int is_e4m3, float low, float high)

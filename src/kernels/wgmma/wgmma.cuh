@@ -288,7 +288,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
                                  tgi_is_same_problem(schedule, given, i, schedule.next(i)) &&
                                  args.work.step_count >= deferred.box_count;
             if (is_later) {
-                deferred.begin(tile, sum[0], tgi_find_d_type(args.gemm.problem));
+                deferred.begin(tile, sum[0], tgi_find_form(args.gemm, args.d));
                 continue;
             }
             if (Shape::is_wide || args.d.is_tma_stored)
