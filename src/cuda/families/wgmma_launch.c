@@ -232,7 +232,7 @@ static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
     args->d.is_relu = tgi_wgmma_is_relu_stored(kernel, p);
     if (args->d.is_relu)
         args->gemm.problem.epilogue.activation = TG_ACTIVATION_NONE;
-    args->gemm.is_sum_alone = tgi_epilogue_is_sum_alone(&p->epilogue);
+    tgi_wgmma_describe_epilogue(args);
     if (args->d.is_tma_stored)
         add_slot(panel, BASE_D, &tensor, offsetof(tgi_unaligned_args, wgmma.d_map));
 }
@@ -343,17 +343,6 @@ static tg_status launch_before(const tgi_cuda_queue *queue, wgmma_panel *panel, 
                                       : TG_STATUS_OK;
 }
 
-/* Leaves the bias to the products, if TMA can bring it, or else to the epilogue. */
-static void place_bias(int is_brought, tgi_wgmma_args *args)
-{
-    tgi_epilogue *epilogue = &args->gemm.problem.epilogue;
-    if (is_brought)
-        epilogue->bias = TG_BIAS_NONE;
-    else
-        args->c.bias = TG_BIAS_NONE;
-    args->gemm.is_sum_alone = tgi_epilogue_is_sum_alone(epilogue);
-}
-
 /* Fills the arguments of a call whose maps begin at base[0..]. */
 static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call,
                            const void *const base[], wgmma_panel *panel, tgi_unaligned_args *args)
@@ -367,7 +356,7 @@ static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call,
     wgmma->d.is_tma_stored = wgmma->d.is_tma_stored && base[BASE_D];
     wgmma->c.is_on = wgmma->c.is_on && base[BASE_C];
     if (wgmma->c.bias != TG_BIAS_NONE)
-        place_bias(base[BASE_C] != NULL, wgmma);
+        tgi_wgmma_place_bias(base[BASE_C] != NULL, wgmma);
     if (panel->is_sliced) {
         const tgi_slice_facts facts = tgi_slices_find_facts(&panel->slices, call->workspace);
         take_facts(&facts, wgmma);
@@ -382,8 +371,7 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
 {
     wgmma_panel *panel = block;
     const int is_transposed = panel->is_transposed;
-    const void *terms =
-        panel->args.wgmma.c.bias != TG_BIAS_NONE ? call->bias : call->c;
+    const void *terms = panel->args.wgmma.c.bias != TG_BIAS_NONE ? call->bias : call->c;
     const void *base[BASE_COUNT] = {
         is_transposed ? call->b : call->a, is_transposed ? call->a : call->b,
         tgi_tensor_shift(terms) ? NULL : terms, tgi_tensor_shift(call->d) ? NULL : call->d};

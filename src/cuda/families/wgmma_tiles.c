@@ -176,3 +176,17 @@ void tgi_wgmma_prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision 
     args->a.tma_box_lines = tgi_wgmma_tma_box_lines(p, &a_lines);
     args->b.tma_box_lines = tgi_wgmma_tma_box_lines(p, &b_lines);
 }
+
+void tgi_wgmma_describe_epilogue(tgi_wgmma_args *args)
+{
+    args->gemm.is_sum_alone = tgi_epilogue_is_sum_alone(&args->gemm.problem.epilogue);
+}
+
+void tgi_wgmma_place_bias(int is_brought, tgi_wgmma_args *args)
+{
+    if (is_brought)
+        args->gemm.problem.epilogue.bias = TG_BIAS_NONE;
+    else
+        args->c.bias = TG_BIAS_NONE;
+    tgi_wgmma_describe_epilogue(args);
+}

@@ -53,4 +53,10 @@ int tgi_wgmma_edge_lines(const tgi_problem *problem, const tgi_wgmma_lines *line
 void tgi_wgmma_prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *decision,
                              const tgi_operand operand[2], tgi_wgmma_args *args);
 
+/* Notes what the epilogue consists of, in the kernel's arguments. */
+void tgi_wgmma_describe_epilogue(tgi_wgmma_args *args);
+
+/* Leaves the bias to the products, if TMA can bring it, or else to the epilogue. */
+void tgi_wgmma_place_bias(int is_brought, tgi_wgmma_args *args);
+
 #endif

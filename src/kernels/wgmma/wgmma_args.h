@@ -19,8 +19,8 @@ typedef struct tgi_staged_c {
     int32_t is_on;         /* 1: whole tiles take C from stages; 0: threads read it from memory */
     int32_t is_transposed; /* 1: C's lines of contiguous elements are columns, else rows */
     int32_t box_lines;     /* lines of a TMA box, at most 64 */
-    /* The kind of a bias that is added as a product (mainloop.cuh), or TG_BIAS_NONE. There is then no
-     * C, and c_map describes the bias. The epilogue has none. */
+    /* The kind of a bias that is added as a product (mainloop.cuh), or TG_BIAS_NONE. There is then
+     * no C, and c_map describes the bias. The epilogue has none. */
     int32_t bias;
 } tgi_staged_c;
 
