@@ -77,11 +77,14 @@ template <int Head, int Rows, int Copiers, typename Find>
 static __device__ __forceinline__ void tgi_attend_copy(uint32_t tile, const tg_heads &heads,
                                                        int size, int has_units, Find find)
 {
+    enum { UNITS = Head / 8, ROWS_APART = Copiers / UNITS };
     const uint16_t *const data = static_cast<const uint16_t *>(heads.data);
-    const int thread = tgi_find_copier<Copiers>(), unit = thread % (Head / 8);
+    const int thread = tgi_find_copier<Copiers>(), unit = thread % UNITS;
     const int most = max(0, min(8, size - 8 * unit));
+    if (thread >= ROWS_APART * UNITS) /* too few are left for a row, as for heads of 192 */
+        return;
 #pragma unroll 1
-    for (int row = thread / (Head / 8); row < Rows; row += Copiers / (Head / 8)) {
+    for (int row = thread / UNITS; row < Rows; row += ROWS_APART) {
         const int64_t at = find(row);
         const int count = at == TGI_ATTEND_NO_ROW ? 0 : most;
         const uint32_t target = tgi_attend_find_unit<Rows>(tile, row, unit);
@@ -137,15 +140,19 @@ static __device__ __forceinline__ int tgi_attend_hides(const tgi_attend_place &p
 }
 
 /* Copies `Rows` rows of K or V from `key` on by accesses of 16 bytes. The rows are the row stride
- * apart. */
+ * apart. If there are threads for five rows, as for heads of 192, those of the fifth do nothing. */
 template <class Products, int Rows>
 static __device__ __forceinline__ void
 tgi_attend_copy_run(const tgi_attend_args &p, const tgi_attend_place &place, const tg_heads &heads,
                     int size, int key, uint32_t tile)
 {
-    enum { UNITS = Products::head / 8, ROWS_APART = Products::copiers / UNITS };
+    enum { UNITS = Products::head / 8, AT_ONCE = Products::copiers / UNITS };
+    enum { ROWS_APART = AT_ONCE > 4 ? AT_ONCE / 4 * 4 : AT_ONCE };
+    static_assert(Rows % ROWS_APART == 0, "threads copy whole rounds of rows");
     const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
     const unsigned row = thread / UNITS, unit = thread % UNITS;
+    if (row >= ROWS_APART)
+        return;
     const uint32_t target = tgi_attend_find_unit<Products::keys>(tile, row, unit);
     const int bytes = 2 * max(0, min(8, size - 8 * static_cast<int>(unit)));
     const int64_t source_stride = ROWS_APART * heads.row_stride;
