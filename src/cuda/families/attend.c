@@ -69,7 +69,10 @@ static int64_t count_own_bytes(const tgi_attention_row *row)
 {
     if (row->kind == TGI_ATTENTION_FEW_KEYS || row->kind == TGI_ATTENTION_SHORT)
         return 0;
-    return tgi_attend_shared_bytes(row->head_size, row->queries, row->keys, row->tiles);
+    const int places = row->kind == TGI_ATTENTION_WIDE && row->has_boxes
+                           ? TGI_ATTEND_QUERY_PLACES(row->head_size)
+                           : 1;
+    return tgi_attend_shared_bytes(row->head_size, places * row->queries, row->keys, row->tiles);
 }
 
 /* Returns the machine's first row of the kind and the type that holds the heads. */
@@ -249,9 +252,12 @@ static void try_short(attention_search *search, const tgi_attention_row *row)
     const int64_t lengths[] = {32, 64, row->keys};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         for (int64_t subtiles = 1; subtiles <= least_of(tiles, SHORT_SUBTILES); subtiles++) {
-            tgi_attention_choice tried;
-            if (tgi_cuda_make_short(search->machine, a, row, lengths[i], subtiles, &tried))
-                search->visit(&tried, search->state);
+            for (int is_kept = 0; is_kept <= 1; is_kept++) {
+                tgi_attention_choice tried;
+                if (tgi_cuda_make_short(search->machine, a, row, lengths[i], subtiles, is_kept,
+                                        &tried))
+                    search->visit(&tried, search->state);
+            }
         }
 }
 

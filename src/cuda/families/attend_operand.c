@@ -7,6 +7,7 @@
 #define UNIT_BYTES TGI_TENSOR_UNIT_BYTES
 #define BOX_ROWS 8         /* the swizzle repeats after these */
 #define STRIP_BYTES 128    /* bytes of a row of a strip in shared memory */
+#define STORED_ROWS 16     /* a box of D has so many */
 #define SECTOR_ELEMENTS 16 /* 32 bytes */
 #define LONG_STEPS 8
 #define CROWD_WARPS 3 /* so many wait for TMA after fewer steps */
@@ -14,7 +15,7 @@
 #define ROWS_MAX (INT64_C(1) << 30)
 
 const tgi_attention_tensor_id tgi_attend_map_ids[TGI_ATTEND_MAP_COUNT] = {
-    TGI_ATTENTION_K, TGI_ATTENTION_V, TGI_ATTENTION_Q};
+    TGI_ATTENTION_K, TGI_ATTENTION_V, TGI_ATTENTION_Q, TGI_ATTENTION_D};
 
 int64_t tgi_attend_count_box_rows(const tg_attention *a, int64_t keys)
 {
@@ -38,13 +39,16 @@ int tgi_attend_describe(const tg_attention *a, const tgi_attention_choice *choic
                         tgi_attention_tensor_id id, tgi_tensor *tensor)
 {
     const tgi_attention_tensor t = tgi_attention_get(a, id);
-    const int is_q = id == TGI_ATTENTION_Q, is_paged = !is_q && a->page_rows > 0;
-    const int has_heads = is_q && a->m == 1; /* one row of each head: heads are the map's rows */
+    const int is_d = id == TGI_ATTENTION_D, is_q = id == TGI_ATTENTION_Q || is_d;
+    const int is_paged = !is_q && a->page_rows > 0;
+    /* One query of each head: heads are the map's rows. */
+    const int has_heads = is_q && !is_d && a->m == 1;
     const int64_t strides[] = {has_heads ? t.heads->head_stride : t.heads->row_stride,
                                has_heads ? t.heads->row_stride : t.heads->head_stride,
                                t.heads->batch_stride};
-    const int64_t box_rows =
-        is_q ? choice->row->queries : tgi_attend_count_box_rows(a, choice->step_keys);
+    const int64_t box_rows = is_d   ? STORED_ROWS
+                             : is_q ? choice->row->queries
+                                    : tgi_attend_count_box_rows(a, choice->step_keys);
     *tensor = (tgi_tensor){.elem_bytes = t.element_bytes,
                            .count = {t.counts[3],
                                      has_heads  ? a->head_count
@@ -62,6 +66,8 @@ int tgi_attend_describe(const tg_attention *a, const tgi_attention_choice *choic
         tensor->count[1] = ROWS_MAX; /* the lists know */
         tensor->count[3] = 1;
     }
+    if (is_d && (choice->row->kind != TGI_ATTENTION_WIDE || choice->split_count > 1))
+        return 0;
     int is_fit = choice->row->has_boxes && !is_slow(choice, t.counts[3]) && box_rows > 0 &&
                  t.heads->element_stride == 1 &&
                  (!is_q || ((choice->shared_heads == 1 || has_heads) && !a->has_query_offsets));
@@ -95,7 +101,8 @@ int tgi_attend_has_units(const tg_attention *a, const tgi_attention_choice *choi
     int is_fit = a->v_head_size * tgi_type_bytes(a->type) % UNIT_BYTES == 0 &&
                  tgi_attend_is_aligned(&stored, TGI_ATTENTION_D, UNIT_BYTES);
     for (int i = 0; i < TGI_ATTEND_MAP_COUNT; i++)
-        is_fit = is_fit && tgi_attend_describe(a, choice, tgi_attend_map_ids[i], &tensor);
+        is_fit = is_fit && (tgi_attend_map_ids[i] == TGI_ATTENTION_D ||
+                            tgi_attend_describe(a, choice, tgi_attend_map_ids[i], &tensor));
     return is_fit;
 }
 

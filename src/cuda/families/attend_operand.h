@@ -6,7 +6,7 @@
 #include "cuda/tensor.h"
 #include "plan/attention_backend.h"
 
-#define TGI_ATTEND_MAP_COUNT 3
+#define TGI_ATTEND_MAP_COUNT 4
 
 /* The tensors of the tensor maps, in the order of tgi_attend_args. */
 extern const tgi_attention_tensor_id tgi_attend_map_ids[TGI_ATTEND_MAP_COUNT];
@@ -15,8 +15,8 @@ extern const tgi_attention_tensor_id tgi_attend_map_ids[TGI_ATTEND_MAP_COUNT];
  * where there is none. */
 int64_t tgi_attend_count_box_rows(const tg_attention *a, int64_t keys);
 
-/* Describes K, V or Q as a tensor of elements, rows, heads, and batch entries or pages. Returns 0
- * if TMA cannot read it. */
+/* Describes K, V, Q or D as a tensor of elements, rows, heads, and batch entries or pages. Returns
+ * 0 if TMA cannot read it, or store it. */
 int tgi_attend_describe(const tg_attention *a, const tgi_attention_choice *choice,
                         tgi_attention_tensor_id id, tgi_tensor *tensor);
 
@@ -24,7 +24,7 @@ int tgi_attend_describe(const tg_attention *a, const tgi_attention_choice *choic
  * contiguous. */
 int tgi_attend_is_aligned(const tg_attention *a, tgi_attention_tensor_id id, int64_t bytes);
 
-/* Returns 1 if TMA can read the tensor where it lies. */
+/* Returns 1 if TMA can read the tensor where it lies, or store it there. */
 int tgi_attend_has_map(const tg_attention *a, const tgi_attention_choice *choice,
                        tgi_attention_tensor_id id);
 

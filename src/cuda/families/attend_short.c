@@ -6,12 +6,27 @@
 #include "cuda/families/attend.h"
 #include "cuda/families/attend_operand.h"
 
-#define STEPS_MOST 15 /* as many as barriers have room for */
+#define KEPT_STEPS 2        /* a block with one tile may have room for so many */
+#define COPIED_STEPS_MOST 4 /* steps of such a block, which waits for copies of all but two */
+#define STEPS_MOST 15       /* as many as barriers have room for */
 #define BLOCKS_MOST INT32_MAX
+
+/* Sets the shared memory of a block. Returns how many waves of blocks the machine computes, or 0 if
+ * it has no room for a block. */
+static int64_t fit_shared(const tgi_machine *machine, int64_t blocks, tgi_attention_choice *choice)
+{
+    const tgi_attention_row *row = choice->row;
+    choice->shared_bytes = tgi_attend_short_bytes(
+        row->head_size, row->queries, (int32_t)choice->subtile_count, (int32_t)choice->kept_keys);
+    const int64_t room = machine->gpu.sm_count * tgi_cuda_count_held(machine, choice);
+    choice->is_resident = blocks <= room;
+    return choice->shared_bytes <= machine->gpu.shared_bytes_per_block ? tgi_divide_up(blocks, room)
+                                                                       : 0;
+}
 
 int tgi_cuda_make_short(const tgi_machine *machine, const tg_attention *a,
                         const tgi_attention_row *row, int64_t step_keys, int64_t subtiles,
-                        tgi_attention_choice *choice)
+                        int is_kept, tgi_attention_choice *choice)
 {
     const int64_t tiles = tgi_divide_up(a->m, row->queries);
     const int64_t steps = a->n > 0 ? tgi_divide_up(a->n, step_keys) : 1;
@@ -25,14 +40,21 @@ int tgi_cuda_make_short(const tgi_machine *machine, const tg_attention *a,
                                      .warp_split_count = 1,
                                      .split_keys = steps * step_keys,
                                      .step_keys = step_keys,
+                                     .kept_keys = steps * step_keys,
                                      .block_threads = 32 * row->warps};
     const int64_t blocks = tgi_checked_multiply(tgi_checked_multiply(a->batch_count, a->head_count),
                                                 choice->tile_count);
     if (steps > STEPS_MOST || blocks > BLOCKS_MOST)
         return 0;
-    choice->shared_bytes = tgi_attend_short_bytes(row->head_size, row->queries, (int32_t)subtiles,
-                                                  (int32_t)choice->split_keys);
-    choice->is_resident = blocks <= machine->gpu.sm_count * tgi_cuda_count_held(machine, choice);
-    return choice->shared_bytes <= machine->gpu.shared_bytes_per_block &&
-           tgi_attend_has_units(a, choice);
+    int64_t waves = fit_shared(machine, blocks, choice);
+    if (!is_kept) {
+        const int64_t before = waves;
+        if (subtiles > 1 || steps <= KEPT_STEPS || steps > COPIED_STEPS_MOST)
+            return 0;
+        choice->kept_keys = KEPT_STEPS * step_keys;
+        waves = fit_shared(machine, blocks, choice);
+        if (before > 0 && waves >= before)
+            return 0;
+    }
+    return waves > 0 && tgi_attend_has_units(a, choice);
 }

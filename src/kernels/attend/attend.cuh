@@ -149,6 +149,7 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
     place.first -= warp_split * 16; /* tgi_attend_row counts 16 rows a warp */
 
     tgi_attend_state<HEAD, BLOCKS> state;
+    tgi_attend_nonfinite_sums<HEAD, BLOCKS> nonfinite;
     tgi_attend_clear(state);
     const float scale = p.is_plain ? p.scale : 1.0f;
     tiles.open();
@@ -168,11 +169,8 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         if (is_edge)
             tgi_attend_hide<KEYS, BLOCKS>(p, place, key_0, scores);
         tgi_attend_find_largest<HEAD, KEYS, BLOCKS>(scale, scores, state, references, factors);
-        if (tgi_attend_has_grown<BLOCKS>(factors)) {
+        if (tgi_attend_has_grown<BLOCKS>(factors))
             tgi_attend_rescale(factors, state);
-            TGI_FOR_UNROLLED(at, 2 * BLOCKS)
-            state.total[at / 2][at % 2] *= factors[at / 2][at % 2];
-        }
         const auto weigh = [&](int keys, int at) {
             tgi_attend_weigh_word<Products::type, HEAD, KEYS, BLOCKS>(scale, keys, at, scores,
                                                                       references, state, weights);
@@ -192,8 +190,9 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         });
         tiles.end();
         if (is_nonfinite)
-            tgi_attend_add_nonfinite<Products::type, KEYS>(p, place, key_0, weights, state);
+            tgi_attend_add_nonfinite<Products::type, KEYS>(p, place, key_0, weights, nonfinite);
     }
+    tgi_attend_finish_nonfinite(nonfinite, state);
     if constexpr (Products::is_split)
         tgi_attend_join<Products, OWN>(p, place, rank, warp_split, scale, state,
                                        shared - warp_split * OWN + 2 * HEAD * ROWS);

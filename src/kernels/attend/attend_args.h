@@ -14,7 +14,7 @@
 #define TGI_ATTEND_MERGE_WARPS_MAX 16 /* most warps of a block of the merge */
 
 typedef struct tgi_attend_args {
-    tgi_tensor_map map[3]; /* K, V, Q: elements, rows, heads, entries or pages */
+    tgi_tensor_map map[4]; /* K, V, Q, D: elements, rows, heads, entries or pages */
     tg_attention attention;
     float scale, cap, cap_inverse; /* scores are to base 2; cap 0: none */
     /* A query at place p sees keys p - before .. p + after; at most 2^30 - 1 each. */
@@ -34,11 +34,11 @@ typedef struct tgi_attend_args {
     int32_t warp_split_count; /* warps of a block that share its keys; 1: all read all of them */
     int32_t subtile_count;    /* subtiles of a block, computed one after another */
     int32_t split_keys;       /* keys of a block, or of each warp that shares them */
-    int32_t kept_keys;        /* few keys: those of split_keys that shared memory has room for */
+    int32_t kept_keys;        /* shared memory has room for so many keys of split_keys */
     int32_t lets_next_start;  /* 1: the stream's next kernel may start while this one runs */
     int32_t has_units[3];     /* Q, K, V: 1: 16 bytes can be copied at once */
     int32_t has_runs;         /* 1: no page ends within a run of keys */
-    int32_t has_map[3];       /* K, V, Q: 1: TMA copies it */
+    int32_t has_map[4];       /* K, V, Q, D: 1: TMA copies it */
     int32_t box_rows;         /* rows of a TMA box, a divisor of a step's keys */
     int32_t has_d_units;      /* 1: 16 bytes of D can be stored at once */
     tgi_divisor page_rows;
@@ -68,7 +68,11 @@ TGI_INLINE int32_t tgi_attend_count_merge_warps(int32_t splits)
     return sharers < TGI_ATTEND_MERGE_WARPS_MAX ? sharers : TGI_ATTEND_MERGE_WARPS_MAX;
 }
 
-#define TGI_ATTEND_BARRIER_BYTES 256
+#define TGI_ATTEND_BARRIER_BYTES 512
+
+/* Returns the places for tiles of queries in a block of warpgroups. Those of larger heads leave no
+ * room for a second. */
+#define TGI_ATTEND_QUERY_PLACES(head) ((head) <= 128 ? 2 : 1)
 
 /* Returns the bytes of shared memory of a block: Q, tiles of K and V, and barriers. */
 TGI_INLINE int32_t tgi_attend_shared_bytes(int32_t head, int32_t queries, int32_t keys,

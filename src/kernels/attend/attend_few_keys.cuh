@@ -201,11 +201,7 @@ template <tg_type Type, int Width, int Sharers, int Queries, int Keys> struct tg
         }
         tgi_attend_find_largest<Width, Keys, 1>(p.scale, scores, state, references, factors);
         tgi_attend_rescale(factors, state);
-        TGI_FOR_UNROLLED(half, 2)
-        state.total[0][half] *= factors[0][half];
-        TGI_FOR_UNROLLED(at, Keys / 4)
-        tgi_attend_weigh_word<Type, Width, Keys, 1>(p.scale, at / 4, at % 4, scores, references,
-                                                    state, weights);
+        tgi_attend_weigh<Type, Width, Keys>(p.scale, scores, references, state, weights);
         if (tgi_attend_hides<Keys>(place, key_0))
             clear_nonfinite();
         add(weights);

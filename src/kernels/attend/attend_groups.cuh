@@ -87,6 +87,7 @@ template <class Sizes> struct tgi_attend_group {
     /* The weights of the last step, and the factors of the sums that do not include it yet. */
     uint32_t (&weights)[1][KEYS / 16][4];
     float (&factors)[1][2];
+    tgi_attend_nonfinite_sums<HEAD, 1> &nonfinite;
 
     /* Waits until it is this warpgroup's turn to issue products. */
     __device__ __forceinline__ void wait_for_tensor_cores(void)
@@ -109,7 +110,7 @@ template <class Sizes> struct tgi_attend_group {
         __syncwarp();
         ring.release();
         if (is_nonfinite)
-            tgi_attend_add_nonfinite<Sizes::type, KEYS>(p, place, key_0, weights, state);
+            tgi_attend_add_nonfinite<Sizes::type, KEYS>(p, place, key_0, weights, nonfinite);
         ring.advance();
     }
 
@@ -118,7 +119,7 @@ template <class Sizes> struct tgi_attend_group {
     template <int IsFirst, int IsPlain>
     __device__ __forceinline__ void step(tgi_attend_ring<Sizes> &ring, uint32_t q, int key_0)
     {
-        float scores[1][KEYS / 8][4];
+        float scores[1][KEYS / 8][4], references[1][2];
         const tgi_attend_ring<Sizes> ring_k = ring;
         ring.advance();
         ring_k.wait_full();
@@ -137,13 +138,10 @@ template <class Sizes> struct tgi_attend_group {
             tgi_attend_finish<KEYS, 1>(p, place, key_0, scores);
         if (!IsPlain && tgi_attend_is_edge<KEYS>(place, key_0))
             tgi_attend_hide<KEYS, 1>(p, place, key_0, scores);
-        tgi_attend_weigh<HEAD, KEYS, 1>(scale, scores, state, factors);
-        /* Without this call the compiler would compute the exponentials and their sum after the
-         * sums of V. */
-        tgi_compute_before(state.total[0][0] + state.total[0][1]);
+        tgi_attend_find_largest<HEAD, KEYS, 1>(scale, scores, state, references, factors);
         if (!IsFirst)
             wait_sums<IsPlain>(ring, key_0 - KEYS);
-        tgi_attend_round<Sizes::type, KEYS, 1>(scores, weights);
+        tgi_attend_weigh<Sizes::type, HEAD, KEYS>(scale, scores, references, state, weights);
     }
 
     /* Adds the products of the last step, which begins at key_0. */
@@ -153,6 +151,7 @@ template <class Sizes> struct tgi_attend_group {
         ring.wait_full();
         products::add(ring.find_tile(), weights, state);
         wait_sums<0>(ring, key_0);
+        tgi_attend_finish_nonfinite(nonfinite, state);
     }
 
     /* Returns 1 if the tile has rows for the warpgroup. */
@@ -171,6 +170,33 @@ template <class Sizes> struct tgi_attend_group {
             end = min(end, tgi_attend_find_place(p, place, last) + p.after + 1);
         }
         return (max(0, end - place.begin) + KEYS - 1) / KEYS;
+    }
+
+    /* Stores the warp's rows of D by TMA from the place of their queries, which the warpgroup has
+     * read. */
+    __device__ __forceinline__ void store(uint32_t q)
+    {
+        const int lane = tgi_thread() % 32, warp_row = tgi_thread() % 128 / 32 * 16;
+        const int row = place.first + index * 64 + warp_row;
+        tgi_attend_add_totals(state);
+        tgi_named_barrier_sync(9 + index, 128);
+        tgi_attend_put_rows<Sizes::type, HEAD, Sizes::rows>(
+            state, tgi_attend_line(q, warp_row + lane % 16, lane / 16));
+        tgi_fence_async_proxy();
+        __syncwarp();
+        if (lane == 0) {
+            TGI_FOR_UNROLLED(i, HEAD / 64)
+            tgi_tma_store_head(&p.map[3], q + warp_row * 128 + i * Sizes::rows * 128, i * 64, row,
+                               place.first_head, place.query_entry);
+            tgi_tma_store_commit();
+        }
+        if (p.attention.has_log_sum_exp && lane % 4 == 0)
+            TGI_FOR_UNROLLED(half, 2)
+        if (row + 8 * half + lane / 4 < place.row_count)
+            tgi_attend_store_log(p,
+                                 tgi_attend_offset(p.attention.log_sum_exp, place.query_entry,
+                                                   place.first_head, row + 8 * half + lane / 4),
+                                 state.largest[0][half] * scale, state.total[0][half]);
     }
 
     /* Releases tiles `from` .. `to` - 1 of the tiles of `steps` steps without computing anything,
@@ -201,33 +227,48 @@ template <class Sizes> struct tgi_attend_group {
 template <class Sizes>
 static __device__ __forceinline__ void tgi_attend_compute(const tgi_attend_args &p, uint32_t q)
 {
-    enum { HEAD = Sizes::head, KEYS = Sizes::keys };
+    enum { HEAD = Sizes::head, KEYS = Sizes::keys, PLACES = Sizes::q_places };
     typedef tgi_attend_group<Sizes> group;
     const int index = tgi_make_uniform(tgi_thread() / 128);
-    const uint32_t own_q = q + index * 64 * 128;
     tgi_attend_ring<Sizes> ring(q);
-    uint32_t parity = 0;
+    uint32_t last = PLACES; /* the place that TMA stores D from, or PLACES if there is none */
+    /* Releases the place once TMA has read it. */
+    const auto release_stored = [&](void) {
+        if (last == PLACES)
+            return;
+        if (tgi_thread() % 32 == 0)
+            tgi_tma_store_wait<0>();
+        ring.release_q(last);
+        last = PLACES;
+    };
     if (index == Sizes::groups - 1)
         tgi_named_barrier_arrive(1, 256);
     for (unsigned number = 0; number * gridDim.x < p.block_count; number++) {
-        const tgi_attend_place place = tgi_attend_find_own_tile<KEYS>(p, number);
+        const uint32_t at = number % PLACES, own_q = q + at * Sizes::q_bytes + index * 64 * 128;
+        tgi_barrier_wait(ring.find_q_full(at), number / PLACES & 1);
+        const tgi_attend_place place = tgi_attend_get_place(ring.find_place(at));
         if (number == 0)
             tgi_wait_for_stream();
-        if (place.first >= place.row_count)
+        if (place.first >= place.row_count) {
+            release_stored();
+            ring.release_q(at);
             continue;
+        }
         tgi_attend_state<HEAD, 1> state;
+        tgi_attend_nonfinite_sums<HEAD, 1> nonfinite;
         uint32_t weights[1][KEYS / 16][4];
         float factors[1][2];
         const float scale = p.is_plain ? p.scale : 1.0f;
-        group own = {p, place, index, scale, state, weights, factors};
+        group own = {p, place, index, scale, state, weights, factors, nonfinite};
+        int is_stored = 0;
         tgi_attend_clear(state);
         if (place.begin < place.end) {
+            is_stored = PLACES > 1 && p.has_map[3] && own.has_rows();
             const int steps = (place.end - place.begin + KEYS - 1) / KEYS;
             const int own_steps = own.count_steps(), end = place.begin + own_steps * KEYS;
-            tgi_barrier_wait(ring.find_q_full(), parity);
-            parity ^= 1;
             if (own_steps > 0) {
                 own.template step<1, 0>(ring, own_q, place.begin);
+                release_stored();
                 int key_0 = place.begin + KEYS;
                 while (key_0 < end) {
                     for (; key_0 < end && own.is_plain_step(key_0); key_0 += KEYS)
@@ -237,19 +278,30 @@ static __device__ __forceinline__ void tgi_attend_compute(const tgi_attend_args 
                         key_0 += KEYS;
                     }
                 }
-                ring.release_q();
+                if (!is_stored)
+                    ring.release_q(at);
                 if (own_steps < steps)
                     own.skip(ring, 2 * own_steps - 1, 2 * own_steps, steps);
                 own.finish(ring, key_0 - KEYS);
             } else {
-                ring.release_q();
+                release_stored();
+                if (!is_stored)
+                    ring.release_q(at);
             }
             if (own_steps < steps)
                 own.skip(ring, own_steps > 0 ? 2 * own_steps + 1 : 0, 2 * steps, steps);
+            if (is_stored) {
+                own.store(own_q);
+                last = at;
+            }
+        } else {
+            release_stored();
+            ring.release_q(at);
         }
-        if (own.has_rows())
+        if (own.has_rows() && !is_stored)
             tgi_attend_store<Sizes::type, HEAD, 1>(p, place, scale, state);
     }
+    release_stored();
     if (index == 0)
         tgi_named_barrier_sync(1, 256);
 }
@@ -272,7 +324,7 @@ static __device__ __forceinline__ void tgi_attend_in_groups(const tgi_attend_arg
      * to 512 at most. */
     if (tgi_thread() >= 128 * sizes::groups) {
         tgi_lower_registers<sizes::copy_registers>();
-        tgi_attend_filler<sizes> filler = {p, tgi_attend_ring<sizes>(q), q, 1, 0};
+        tgi_attend_filler<sizes> filler = {p, tgi_attend_ring<sizes>(q), q, 0, 0};
         filler.copy_all();
         tgi_start_next();
     } else {

@@ -7,6 +7,7 @@
 #define TGI_ATTEND_NONFINITE_CUH
 
 #include "kernels/attend/attend_scores.cuh"
+#include "kernels/ptx/opaque.cuh"
 
 /* Decodes two numbers of the type. */
 template <tg_type Type>
@@ -110,15 +111,40 @@ tgi_attend_find_weight(const tgi_attend_args &p, const tgi_attend_place &place, 
     }
 }
 
+/* Sums of weights times non-finite elements, each of them 0, Inf or NaN. They lie in local memory,
+ * because registers take no computed index. In the loop over keys no other sum changes with them:
+ * the compiler would otherwise move all sums about between products. */
+template <int Head, int Blocks> struct tgi_attend_nonfinite_sums {
+    float sums[Head / 8][Blocks][4];
+    int used;
+
+    __device__ __forceinline__ tgi_attend_nonfinite_sums(void)
+    {
+        is_used() = 0;
+    }
+
+    /* Returns 1 if the sums have been cleared and added to. An opaque address keeps this number in
+     * local memory too. */
+    __device__ __forceinline__ int &is_used(void)
+    {
+        return (&used)[tgi_make_opaque(0)];
+    }
+};
+
 /* Adds weights times the non-finite elements of V that tgi_attend_clear_nonfinite replaced in the
- * step from key_0 on, key by key, for the keys that each row sees. Sums rotate through registers as
- * scores do in tgi_attend_finish. */
+ * step from key_0 on, key by key, for the keys that each row sees. */
 template <tg_type Type, int Keys, int Head, int Blocks>
 static __device__ __forceinline__ void
 tgi_attend_add_nonfinite(const tgi_attend_args &p, const tgi_attend_place &place, int key_0,
                          const uint32_t (&weights)[Blocks][Keys / 16][4],
-                         tgi_attend_state<Head, Blocks> &state)
+                         tgi_attend_nonfinite_sums<Head, Blocks> &nonfinite)
 {
+    const int is_used = nonfinite.is_used();
+#pragma unroll 1
+    for (int j = 0; j < Head / 8 && !is_used; j++)
+        TGI_FOR_UNROLLED(i, 4 * Blocks)
+    nonfinite.sums[j][i / 4][i % 4] = 0.0f;
+    nonfinite.is_used() = 1;
 #pragma unroll 1
     for (int key = 0; key < min(Keys, place.keys - key_0); key++) {
         const int64_t at = tgi_attend_find_key(p, place, p.attention.v, key_0 + key);
@@ -128,21 +154,31 @@ tgi_attend_add_nonfinite(const tgi_attend_args &p, const tgi_attend_place &place
             continue;
         tgi_attend_find_weight<Type, Keys, Blocks>(p, place, key_0, key, weights, own, is_seen);
 #pragma unroll 1
-        for (int e = tgi_thread() % 4 * 2; e < Head; e += 8) {
+        for (int j = 0; j < Head / 8; j++) {
+            const int e = 8 * j + tgi_thread() % 4 * 2;
             const float value[] = {tgi_attend_read_nonfinite<Type>(p, at, e),
                                    tgi_attend_read_nonfinite<Type>(p, at, e + 1)};
             TGI_FOR_UNROLLED(b, Blocks)
             TGI_FOR_UNROLLED(i, 4)
-            {
-                float sum = state.sums[b][0][i];
-                if (is_seen[b][i / 2] && value[i % 2] != 0.0f)
-                    sum = fmaf(own[b][i / 2], value[i % 2], sum);
-                TGI_FOR_UNROLLED(j, Head / 8 - 1)
-                state.sums[b][j][i] = state.sums[b][j + 1][i];
-                state.sums[b][Head / 8 - 1][i] = sum;
-            }
+            if (is_seen[b][i / 2] && value[i % 2] != 0.0f)
+                nonfinite.sums[j][b][i] =
+                    fmaf(own[b][i / 2], value[i % 2], nonfinite.sums[j][b][i]);
         }
     }
+}
+
+/* Adds the sums of non-finite elements, if there are any, to those of the others. */
+template <int Head, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_finish_nonfinite(tgi_attend_nonfinite_sums<Head, Blocks> &nonfinite,
+                            tgi_attend_state<Head, Blocks> &state)
+{
+    if (!nonfinite.is_used())
+        return;
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(j, Head / 8)
+    TGI_FOR_UNROLLED(i, 4)
+    state.sums[b][j][i] += nonfinite.sums[j][b][i];
 }
 
 /* Returns the sum of the weights of the keys that a row sees times non-finite elements in column e

@@ -16,12 +16,43 @@
 template <tg_type Type, int Head, int Queries, int Keys, int Tiles> struct tgi_attend_ring_sizes {
     static constexpr tg_type type = Type;
     static constexpr int head = Head, rows = Queries, keys = Keys, tiles = Tiles;
-    static constexpr int groups = Queries / 64;
+    static constexpr int groups = Queries / 64, q_places = TGI_ATTEND_QUERY_PLACES(Head);
     static constexpr int copiers = 128; /* threads that copy, the last of the block */
     static constexpr int copy_registers = groups == 2 ? 40 : 32;
     static constexpr int registers = groups == 2 ? 232 : 160;
     static constexpr int tile_bytes = 2 * Head * Keys, q_bytes = 2 * Head * Queries;
 };
+
+/* Passes a place to the warpgroups that compute, by way of shared memory. */
+static __device__ __forceinline__ void tgi_attend_pass_place(const tgi_attend_place &place,
+                                                             uint32_t shared)
+{
+    int words[20] = {};
+    memcpy(words, &place, sizeof place);
+    TGI_FOR_UNROLLED(i, 5)
+    tgi_write_shared_unit(shared + 16 * i, {static_cast<uint32_t>(words[4 * i]),
+                                            static_cast<uint32_t>(words[4 * i + 1]),
+                                            static_cast<uint32_t>(words[4 * i + 2]),
+                                            static_cast<uint32_t>(words[4 * i + 3])});
+}
+
+static __device__ __forceinline__ tgi_attend_place tgi_attend_get_place(uint32_t shared)
+{
+    int words[20];
+    tgi_attend_place place;
+    TGI_FOR_UNROLLED(i, 5)
+    {
+        const uint4 unit = tgi_read_shared_unit(shared + 16 * i);
+        words[4 * i] = unit.x;
+        words[4 * i + 1] = unit.y;
+        words[4 * i + 2] = unit.z;
+        words[4 * i + 3] = unit.w;
+    }
+    TGI_FOR_UNROLLED(i, 20)
+    words[i] = tgi_make_uniform(words[i]);
+    memcpy(&place, words, sizeof place);
+    return place;
+}
 
 /* A position in the ring, at one tile. */
 template <class Sizes> struct tgi_attend_ring {
@@ -29,7 +60,7 @@ template <class Sizes> struct tgi_attend_ring {
     uint32_t stage, round;
 
     __device__ __forceinline__ explicit tgi_attend_ring(uint32_t q)
-        : tiles(q + Sizes::q_bytes), stage(0), round(0)
+        : tiles(q + Sizes::q_places * Sizes::q_bytes), stage(0), round(0)
     {
     }
 
@@ -56,20 +87,20 @@ template <class Sizes> struct tgi_attend_ring {
         return find_full(at) + 8;
     }
 
-    __device__ __forceinline__ uint32_t find_q_full(void) const
+    __device__ __forceinline__ uint32_t find_q_full(uint32_t at) const
     {
-        return find_full(Sizes::tiles);
+        return find_full(Sizes::tiles + at);
     }
 
-    __device__ __forceinline__ uint32_t find_q_empty(void) const
+    __device__ __forceinline__ uint32_t find_q_empty(uint32_t at) const
     {
-        return find_empty(Sizes::tiles);
+        return find_empty(Sizes::tiles + at);
     }
 
     /* Returns the barrier on which TMA counts a tile that threads inspect before it is full. */
     __device__ __forceinline__ uint32_t find_landed(uint32_t at) const
     {
-        return find_full(Sizes::tiles + 1) + 8 * at;
+        return find_full(Sizes::tiles + Sizes::q_places) + 8 * at;
     }
 
     /* Returns the address of the word of a place. It is round + 1 if Inf or NaN of the tile were
@@ -77,6 +108,12 @@ template <class Sizes> struct tgi_attend_ring {
     __device__ __forceinline__ uint32_t find_nonfinite(uint32_t at) const
     {
         return find_landed(Sizes::tiles) + 4 * at;
+    }
+
+    /* Returns the address of the place of a tile of queries. */
+    __device__ __forceinline__ uint32_t find_place(uint32_t at) const
+    {
+        return find_full(0) + 256 + 80 * at;
     }
 
     __device__ __forceinline__ void wait_full(void) const
@@ -96,10 +133,10 @@ template <class Sizes> struct tgi_attend_ring {
             tgi_barrier_arrive(find_empty(stage));
     }
 
-    __device__ __forceinline__ void release_q(void) const
+    __device__ __forceinline__ void release_q(uint32_t at) const
     {
         if (tgi_thread() % 32 == 0)
-            tgi_barrier_arrive(find_q_empty());
+            tgi_barrier_arrive(find_q_empty(at));
     }
 
     /* Initializes the barriers of the block and prefetches the tensor maps. */
@@ -107,10 +144,10 @@ template <class Sizes> struct tgi_attend_ring {
     {
         const tgi_attend_ring ring(q);
         if (tgi_thread() == 0) {
-            TGI_FOR_UNROLLED(i, 3)
+            TGI_FOR_UNROLLED(i, 4)
             if (p.has_map[i])
                 tgi_prefetch_map(&p.map[i]);
-            for (int i = 0; i <= Sizes::tiles; i++) {
+            for (int i = 0; i < Sizes::tiles + Sizes::q_places; i++) {
                 tgi_barrier_init(ring.find_full(i), 1);
                 tgi_barrier_init(ring.find_empty(i), 4 * Sizes::groups);
             }
@@ -188,7 +225,7 @@ template <class Sizes> struct tgi_attend_filler {
     const tgi_attend_args &p;
     tgi_attend_ring<Sizes> ring;
     const uint32_t q;
-    uint32_t q_parity;
+    uint32_t copied; /* tiles of queries */
     uint32_t landed; /* bit i: parity of TMA's next phase at place i */
 
     /* Signals that everything that `Threads` threads have copied has arrived. */
@@ -200,19 +237,29 @@ template <class Sizes> struct tgi_attend_filler {
             tgi_barrier_arrive(full);
     }
 
+    /* Copies the queries of a tile, and passes its place to the warpgroups that compute. */
     template <int Threads>
     __device__ __forceinline__ void copy_queries(const tgi_attend_place &place)
     {
-        tgi_barrier_wait(ring.find_q_empty(), q_parity);
-        q_parity ^= 1;
-        if (p.has_map[2]) {
-            if (tgi_make_uniform(tgi_find_copier<COPIERS>() / 32) == COPIERS / 32 - 1)
-                tgi_attend_copy_query_boxes<Sizes>(p, place, q, ring.find_q_full());
+        const int is_last = tgi_find_copier<COPIERS>() == COPIERS - 1;
+        const uint32_t at = copied % Sizes::q_places, to = q + at * Sizes::q_bytes;
+        tgi_barrier_wait(ring.find_q_empty(at), ~(copied++ / Sizes::q_places) & 1);
+        if (is_last)
+            tgi_attend_pass_place(place, ring.find_place(at));
+        if (place.begin >= place.end) {
+            if (is_last)
+                tgi_barrier_arrive(ring.find_q_full(at));
             return;
         }
-        tgi_attend_copy_queries<Sizes, Threads>(p, place, q);
+        if (p.has_map[2]) {
+            __syncwarp();
+            if (tgi_make_uniform(tgi_find_copier<COPIERS>() / 32) == COPIERS / 32 - 1)
+                tgi_attend_copy_query_boxes<Sizes>(p, place, to, ring.find_q_full(at));
+            return;
+        }
+        tgi_attend_copy_queries<Sizes, Threads>(p, place, to);
         tgi_copy_async_wait<0>();
-        announce<Threads>(ring.find_q_full());
+        announce<Threads>(ring.find_q_full(at));
     }
 
     /* Replaces Inf and NaN in this thread's share of a tile of V. */
@@ -246,14 +293,16 @@ template <class Sizes> struct tgi_attend_filler {
         announce<COPIERS>(full);
     }
 
-    /* Calls visit(place, tile's number, is_v, key_0, is_edge) for each tile of K or V. is_edge is 1
-     * for a tile of V that not all rows see whole. */
-    template <typename Visit> __device__ __forceinline__ void walk(Visit visit)
+    /* Calls begin(place) for each tile of queries, and visit(place, is_v, key_0, is_edge) for each
+     * tile of K or V. is_edge is 1 for a tile of V that not all rows see whole. */
+    template <typename Begin, typename Visit>
+    __device__ __forceinline__ void walk(Begin begin, Visit visit)
     {
         for (unsigned number = 0; number * gridDim.x < p.block_count; number++) {
             const tgi_attend_place place = tgi_attend_find_own_tile<KEYS>(p, number);
             if (number == 0)
                 tgi_wait_for_stream();
+            begin(place);
             if (place.first >= place.row_count || place.begin >= place.end)
                 continue;
             const int last = 2 * ((place.end - place.begin + KEYS - 1) / KEYS) - 1;
@@ -261,7 +310,7 @@ template <class Sizes> struct tgi_attend_filler {
             for (int i = 0; i <= last; i++) {
                 const int is_v = i > 0 && (i % 2 == 0 || i == last);
                 const int key_0 = place.begin + (is_v ? (i - 1) / 2 : (i + 1) / 2) * KEYS;
-                visit(place, i, is_v, key_0, is_v && tgi_attend_hides<KEYS>(place, key_0));
+                visit(place, is_v, key_0, is_v && tgi_attend_hides<KEYS>(place, key_0));
                 ring.advance();
             }
         }
@@ -270,30 +319,29 @@ template <class Sizes> struct tgi_attend_filler {
     __device__ __forceinline__ void copy_all(void)
     {
         if (!p.has_map[0] || !p.has_map[1] || p.attention.has_key_offsets) {
-            walk([&](const tgi_attend_place &place, int i, int is_v, int key_0, int is_edge) {
-                copy_tile(place, is_v, key_0, is_edge);
-                if (i == 0)
-                    copy_queries<COPIERS>(place);
-            });
+            walk([&](const tgi_attend_place &place) { copy_queries<COPIERS>(place); },
+                 [&](const tgi_attend_place &place, int is_v, int key_0, int is_edge) {
+                     copy_tile(place, is_v, key_0, is_edge);
+                 });
         } else if (tgi_make_uniform(tgi_find_copier<COPIERS>() / 32) == 0) {
-            walk([&](const tgi_attend_place &place, int, int is_v, int key_0, int is_edge) {
-                const int stage = ring.stage;
-                tgi_barrier_wait(ring.find_empty(stage), ~ring.round & 1);
-                tgi_attend_copy_boxes<Sizes>(p, place, is_v, key_0, ring.find_tile(),
-                                             is_edge ? ring.find_landed(stage)
-                                                     : ring.find_full(stage));
-            });
+            walk([](const tgi_attend_place &) {},
+                 [&](const tgi_attend_place &place, int is_v, int key_0, int is_edge) {
+                     const int stage = ring.stage;
+                     tgi_barrier_wait(ring.find_empty(stage), ~ring.round & 1);
+                     tgi_attend_copy_boxes<Sizes>(p, place, is_v, key_0, ring.find_tile(),
+                                                  is_edge ? ring.find_landed(stage)
+                                                          : ring.find_full(stage));
+                 });
         } else {
-            walk([&](const tgi_attend_place &place, int i, int, int, int is_edge) {
-                if (i == 0)
-                    copy_queries<OTHERS>(place);
-                if (!is_edge)
-                    return;
-                tgi_barrier_wait(ring.find_landed(ring.stage), landed >> ring.stage & 1);
-                landed ^= 1u << ring.stage;
-                clear_nonfinite<OTHERS>();
-                announce<OTHERS>(ring.find_full(ring.stage));
-            });
+            walk([&](const tgi_attend_place &place) { copy_queries<OTHERS>(place); },
+                 [&](const tgi_attend_place &, int, int, int is_edge) {
+                     if (!is_edge)
+                         return;
+                     tgi_barrier_wait(ring.find_landed(ring.stage), landed >> ring.stage & 1);
+                     landed ^= 1u << ring.stage;
+                     clear_nonfinite<OTHERS>();
+                     announce<OTHERS>(ring.find_full(ring.stage));
+                 });
         }
     }
 };

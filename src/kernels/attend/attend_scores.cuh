@@ -188,9 +188,9 @@ static __device__ __forceinline__ void tgi_attend_hide(const tgi_attend_args &p,
 }
 
 /* Finds the largest score of each row, the references of its weights, and the factors that rescale
- * the earlier sums. The reference is the largest score, scaled. The largest weight is then 1, which
- * is exact. With a smaller reference its rounding error would be missing in the sum of weights, and
- * a V of ones would show it. */
+ * the earlier sums, and rescales the sum of weights. The reference is the largest score, scaled.
+ * The largest weight is then 1, which is exact. With a smaller reference its rounding error would
+ * be missing in the sum of weights, and a V of ones would show it. */
 template <int Head, int Keys, int Blocks>
 static __device__ __forceinline__ void
 tgi_attend_find_largest(float scale, const float (&scores)[Blocks][Keys / 8][4],
@@ -210,30 +210,8 @@ tgi_attend_find_largest(float scale, const float (&scores)[Blocks][Keys / 8][4],
         const float scaled = largest == -INFINITY ? 0.0f : __fmul_rn(largest, scale);
         factors[b][half] = tgi_ptx_exp2(__fmul_rn(before, scale) - scaled);
         state.largest[b][half] = largest;
+        state.total[b][half] *= factors[b][half];
         references[b][half] = scaled;
-    }
-}
-
-/* Turns scores into weights, 2^(scale score - reference). */
-template <int Head, int Keys, int Blocks>
-static __device__ __forceinline__ void
-tgi_attend_weigh(float scale, float (&scores)[Blocks][Keys / 8][4],
-                 tgi_attend_state<Head, Blocks> &state, float (&factors)[Blocks][2])
-{
-    float references[Blocks][2];
-    tgi_attend_find_largest<Head, Keys, Blocks>(scale, scores, state, references, factors);
-    TGI_FOR_UNROLLED(b, Blocks)
-    TGI_FOR_UNROLLED(half, 2)
-    {
-        float total[2] = {};
-        TGI_FOR_UNROLLED(j, Keys / 8)
-        TGI_FOR_UNROLLED(i, 2)
-        {
-            float &score = scores[b][j][2 * half + i];
-            score = tgi_ptx_exp2(fmaf(score, scale, -references[b][half]));
-            total[i] += score;
-        }
-        state.total[b][half] = fmaf(state.total[b][half], factors[b][half], total[0] + total[1]);
     }
 }
 
@@ -252,6 +230,18 @@ tgi_attend_weigh_word(float scale, int keys, int at, const float (&scores)[Block
     const float second = tgi_ptx_exp2(fmaf(pair[1], scale, -references[b][half]));
     state.total[b][half] += first + second;
     weights[b][keys][i] = tgi_encode_pair(Type, first, second);
+}
+
+/* Turns all scores into weights. */
+template <tg_type Type, int Head, int Keys>
+static __device__ __forceinline__ void
+tgi_attend_weigh(float scale, const float (&scores)[1][Keys / 8][4],
+                 const float (&references)[1][2], tgi_attend_state<Head, 1> &state,
+                 uint32_t (&weights)[1][Keys / 16][4])
+{
+    TGI_FOR_UNROLLED(at, Keys / 4)
+    tgi_attend_weigh_word<Type, Head, Keys, 1>(scale, at / 4, at % 4, scores, references, state,
+                                               weights);
 }
 
 /* Returns 1 to all lanes of a warp if the largest score of any of its rows has grown. */
@@ -275,21 +265,6 @@ static __device__ __forceinline__ void tgi_attend_rescale(const float (&factors)
     TGI_FOR_UNROLLED(j, Head / 8)
     TGI_FOR_UNROLLED(i, 2)
     state.sums[b][j][2 * half + i] *= factors[b][half];
-}
-
-/* Rounds weights to the type. Two matrices of weights side by side are one operand of the product
- * with V. */
-template <tg_type Type, int Keys, int Blocks>
-static __device__ __forceinline__ void tgi_attend_round(const float (&scores)[Blocks][Keys / 8][4],
-                                                        uint32_t (&weights)[Blocks][Keys / 16][4])
-{
-    TGI_FOR_UNROLLED(b, Blocks)
-    TGI_FOR_UNROLLED(j, Keys / 16)
-    TGI_FOR_UNROLLED(i, 4)
-    {
-        const float *const pair = &scores[b][2 * j + i / 2][i % 2 * 2];
-        weights[b][j][i] = tgi_encode_pair(Type, pair[0], pair[1]);
-    }
 }
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * Computes attention of short sequences by wgmma (sm_90a). A block is one warpgroup. All keys of a
  * head stay in its shared memory, and it computes one tile of 64 queries after another with them.
+ * A block with one tile may have room for two steps instead, so that more blocks fit.
  * Its parts follow each other: copies, scores, weights, sums, stores. The other blocks of the
  * multiprocessor fill the gaps. Operands are those that TMA can copy, and D has whole units of 16
  * bytes.
@@ -16,13 +17,14 @@ template <tg_type Type, int Head, int Keys> struct tgi_attend_short_sizes {
     static constexpr int head = Head, rows = 64, keys = Keys;
 };
 
-/* A block's shared memory has K of all steps, V of all steps, one or two tiles of queries, and
+/* A block's shared memory has K of the kept steps, V of these, one or two tiles of queries, and
  * barriers. The plan chooses the keys of a step: 32, 64 or `Most`. */
 template <tg_type Type, int Head, int Most> struct tgi_attend_short {
     enum { STRIPS = Head / 64, UNITS = Head / 8, ROWS = 64, Q_BYTES = 2 * Head * ROWS };
     const tgi_attend_args &p;
     tgi_attend_place &place;
     const int step_keys, step_count;
+    const int kept_count; /* steps that shared memory has room for: all of them or two */
     const uint32_t k, v, q, barriers;
     tgi_attend_state<Head, 1> state;
     int has_nonfinite; /* not 0: V had Inf or NaN, which zeros replace */
@@ -31,15 +33,17 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
     __device__ __forceinline__ tgi_attend_short(const tgi_attend_args &args, tgi_attend_place &at,
                                                 uint32_t shared)
         : p(args), place(at), step_keys(args.box_rows),
-          step_count((max(0, at.end - at.begin) + args.box_rows - 1) / args.box_rows), k(shared),
-          v(k + step_count * step_keys * 2 * Head), q(v + step_count * step_keys * 2 * Head),
+          step_count((max(0, at.end - at.begin) + args.box_rows - 1) / args.box_rows),
+          kept_count(args.kept_keys < args.split_keys ? min(2, step_count) : step_count), k(shared),
+          v(k + kept_count * step_keys * 2 * Head), q(v + kept_count * step_keys * 2 * Head),
           barriers(q + (args.subtile_count > 1 ? 2 : 1) * Q_BYTES), has_nonfinite(0), visited(0)
     {
     }
 
     __device__ __forceinline__ uint32_t find_tile(int is_v, int step) const
     {
-        return (is_v ? v : k) + step * step_keys * 2 * Head;
+        const int at = kept_count < step_count ? step % 2 : step;
+        return (is_v ? v : k) + at * step_keys * 2 * Head;
     }
 
     __device__ __forceinline__ uint32_t find_full(int is_v, int step) const
@@ -58,12 +62,12 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
         return tgi_attend_make_row(p, place, place.first + tgi_attend_row<1>(0, half), 0);
     }
 
-    /* Copies all steps of K or V. A warp calls it. */
-    __device__ __forceinline__ void copy_keys(int is_v)
+    /* Copies steps `from` .. `to` - 1 of K or V. A warp calls it. */
+    __device__ __forceinline__ void copy_keys(int is_v, int from, int to)
     {
         if (tgi_elect())
 #pragma unroll 1
-            for (int step = 0; step < step_count; step++) {
+            for (int step = from; step < to; step++) {
                 const uint32_t full = find_full(is_v, step);
                 tgi_barrier_expect(full, 2 * Head * step_keys);
                 TGI_FOR_UNROLLED(i, STRIPS)
@@ -98,7 +102,7 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
         __syncthreads();
         tgi_wait_for_stream();
         if (warp < 2)
-            copy_keys(warp);
+            copy_keys(warp, 0, kept_count);
         else if (warp - 2 < subtiles)
             copy_queries(warp - 2, 0);
     }
@@ -149,19 +153,25 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
     {
         typedef tgi_attend_group_products<Type, Head, ROWS, Keys> products;
         const int key_0 = place.begin + step * Keys;
-        float scores[1][Keys / 8][4], factors[1][2];
+        float scores[1][Keys / 8][4], references[1][2], factors[1][2];
         uint32_t weights[1][Keys / 16][4];
         visit<Keys>(step, key_0);
         products::score(find_query_tile(subtile), find_tile(0, step), scores);
         products::template wait_scores<0>(scores);
         hide<Keys>(key_0, scores);
-        tgi_attend_weigh<Head, Keys, 1>(p.scale, scores, state, factors);
+        tgi_attend_find_largest<Head, Keys, 1>(p.scale, scores, state, references, factors);
+        tgi_attend_weigh<Type, Head, Keys>(p.scale, scores, references, state, weights);
         if (step > 0)
             tgi_attend_rescale(factors, state);
-        tgi_attend_round<Type, Keys, 1>(scores, weights);
         tgi_barrier_wait(find_full(1, step), 0);
         products::add(find_tile(1, step), weights, state);
         products::wait_sums(state);
+        if (step + kept_count < step_count) {
+            const int warp = tgi_make_uniform(tgi_thread() / 32);
+            __syncthreads(); /* all warps have read the step */
+            if (warp < 2)
+                copy_keys(warp, step + 2, step + 3);
+        }
     }
 
     /* Returns the number of steps of the rows of the place's tile. No row sees a later key. */
@@ -178,24 +188,9 @@ template <tg_type Type, int Head, int Most> struct tgi_attend_short {
     {
         const tg_attention &a = p.attention;
         const int lane = tgi_thread() % 32, warp_row = tgi_thread() / 32 * 16;
-        const tgi_attend_line line(tile, warp_row + lane % 16, lane / 16);
-        float factor[2];
         tgi_attend_add_totals(state);
-        TGI_FOR_UNROLLED(half, 2)
-        {
-            const float total = state.total[0][half];
-            factor[half] = total == 0.0f ? 1.0f : 1.0f / total;
-        }
-        TGI_FOR_UNROLLED(j, Head / 16)
-        {
-            uint32_t pair[4];
-            TGI_FOR_UNROLLED(i, 4)
-            {
-                const float *const sum = &state.sums[0][2 * j + i / 2][i % 2 * 2];
-                pair[i] = tgi_encode_pair(Type, sum[0] * factor[i % 2], sum[1] * factor[i % 2]);
-            }
-            tgi_store_matrices(line.template find<ROWS>(0, 2 * j), pair);
-        }
+        tgi_attend_put_rows<Type, Head, ROWS>(
+            state, tgi_attend_line(tile, warp_row + lane % 16, lane / 16));
         __syncwarp();
         const int unit = lane % UNITS, rows = place.row_count - place.first - warp_row;
         uint16_t *const d =

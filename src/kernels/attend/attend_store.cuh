@@ -191,6 +191,29 @@ static __device__ __forceinline__ void tgi_attend_store(const tgi_attend_args &p
     tgi_attend_store_rows<Head, Blocks>(p, place, scale, state, units);
 }
 
+/* Puts the warp's rows of D into a tile of `Rows` rows of shared memory. */
+template <tg_type Type, int Head, int Rows>
+static __device__ __forceinline__ void tgi_attend_put_rows(const tgi_attend_state<Head, 1> &state,
+                                                           const tgi_attend_line &line)
+{
+    float factor[2];
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        const float total = state.total[0][half];
+        factor[half] = total == 0.0f ? 1.0f : 1.0f / total;
+    }
+    TGI_FOR_UNROLLED(j, Head / 16)
+    {
+        uint32_t pair[4];
+        TGI_FOR_UNROLLED(i, 4)
+        {
+            const float *const sum = &state.sums[0][2 * j + i / 2][i % 2 * 2];
+            pair[i] = tgi_encode_pair(Type, sum[0] * factor[i % 2], sum[1] * factor[i % 2]);
+        }
+        tgi_store_matrices(line.template find<Rows>(0, 2 * j), pair);
+    }
+}
+
 /* Stores elements e .. e + 7 of the row of D at `d`: the sums divided by the sum of weights. */
 template <tg_type Type>
 static __device__ __forceinline__ void tgi_attend_store_sums(const tgi_attend_args &p, int64_t d,

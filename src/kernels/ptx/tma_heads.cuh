@@ -19,4 +19,22 @@ static __device__ __forceinline__ void tgi_tma_load_head(uint32_t shared, const 
                  : "memory");
 }
 
+/* cp.async.bulk.tensor: copies the TMA box from shared memory. Elements outside the tensor are not
+ * stored. */
+static __device__ __forceinline__ void
+tgi_tma_store_head(const tgi_tensor_map *map, uint32_t shared, int x, int y, int z, int w)
+{
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}],"
+                 " [%1];" ::"l"(map),
+                 "r"(shared), "r"(x), "r"(y), "r"(z), "r"(w)
+                 : "memory");
+}
+
+/* cp.async.bulk.commit_group: closes the group of this thread's tgi_tma_store_head, for which
+ * tgi_tma_store_wait waits. */
+static __device__ __forceinline__ void tgi_tma_store_commit(void)
+{
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
 #endif
