@@ -11,7 +11,7 @@
 #include "kernels/attend/attend.cuh"
 #include "kernels/attend/attend_ring.cuh"
 #include "kernels/ptx/opaque.cuh"
-#include "kernels/ptx/warpgroup_mma_across.cuh"
+#include "kernels/ptx/warpgroup_mma_96.cuh"
 
 /* The products of a warpgroup of 64 queries. */
 template <tg_type Type, int Head, int Queries, int Keys> struct tgi_attend_group_products {
@@ -68,8 +68,8 @@ template <tg_type Type, int Head, int Queries, int Keys> struct tgi_attend_group
         const uint32_t first = v / 16 | Keys * 8 << 16; /* strips are Keys * 128 bytes apart */
         tgi_wgmma_fence();
         TGI_FOR_UNROLLED(j, Keys / 16)
-        tgi_multiply_across<Type>(reinterpret_cast<sum_array &>(state.sums), weights[0][j],
-                                  describe(first + j * 128));
+        tgi_multiply_registers_across<tgi_attend_group_products, 1>(
+            reinterpret_cast<sum_array &>(state.sums), weights[0][j], describe(first + j * 128));
         tgi_wgmma_commit();
     }
 };
