@@ -50,6 +50,7 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_get_place(uint32_t
     }
     TGI_FOR_UNROLLED(i, 20)
     words[i] = tgi_make_uniform(words[i]);
+    __syncwarp(); /* one lane will release what all have read */
     memcpy(&place, words, sizeof place);
     return place;
 }
@@ -237,24 +238,27 @@ template <class Sizes> struct tgi_attend_filler {
             tgi_barrier_arrive(full);
     }
 
-    /* Copies the queries of a tile, and passes its place to the warpgroups that compute. */
+    /* Copies the queries of a tile, and passes its place to the warpgroups that compute. Where TMA
+     * copies them, the last warp does both alone. The thread that passes the place is the one that
+     * arrives for it. */
     template <int Threads>
     __device__ __forceinline__ void copy_queries(const tgi_attend_place &place)
     {
-        const int is_last = tgi_find_copier<COPIERS>() == COPIERS - 1;
+        const int copier = tgi_find_copier<COPIERS>(), is_empty = place.begin >= place.end;
         const uint32_t at = copied % Sizes::q_places, to = q + at * Sizes::q_bytes;
-        tgi_barrier_wait(ring.find_q_empty(at), ~(copied++ / Sizes::q_places) & 1);
-        if (is_last)
-            tgi_attend_pass_place(place, ring.find_place(at));
-        if (place.begin >= place.end) {
-            if (is_last)
-                tgi_barrier_arrive(ring.find_q_full(at));
+        if (p.has_map[2] && tgi_make_uniform(copier / 32) < COPIERS / 32 - 1)
             return;
+        tgi_barrier_wait(ring.find_q_empty(at), ~(copied++ / Sizes::q_places) & 1);
+        if (p.has_map[2] ? tgi_elect() : copier == COPIERS - 1) {
+            tgi_attend_pass_place(place, ring.find_place(at));
+            if (is_empty)
+                tgi_barrier_arrive(ring.find_q_full(at));
         }
+        __syncwarp();
+        if (is_empty)
+            return;
         if (p.has_map[2]) {
-            __syncwarp();
-            if (tgi_make_uniform(tgi_find_copier<COPIERS>() / 32) == COPIERS / 32 - 1)
-                tgi_attend_copy_query_boxes<Sizes>(p, place, to, ring.find_q_full(at));
+            tgi_attend_copy_query_boxes<Sizes>(p, place, to, ring.find_q_full(at));
             return;
         }
         tgi_attend_copy_queries<Sizes, Threads>(p, place, to);
