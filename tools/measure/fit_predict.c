@@ -125,11 +125,11 @@ static void keep_wanted(const tgi_attention_choice *choice, void *state)
 {
     const fit_wanted *wanted = state;
     char key[256];
-    snprintf(key, sizeof key, "%s,%lld,%lld,%lld,%lld,%lld,%lld,%lld", choice->row->name,
+    snprintf(key, sizeof key, "%s,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld", choice->row->name,
              (long long)choice->query_tile, (long long)choice->subtile_count,
              (long long)choice->shared_heads, (long long)choice->cluster_count,
              (long long)choice->warp_split_count, (long long)choice->split_count,
-             (long long)choice->step_keys);
+             (long long)choice->step_keys, (long long)choice->kept_keys);
     if (strcmp(key, wanted->key) == 0)
         *wanted->found = *choice;
 }

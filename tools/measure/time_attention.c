@@ -130,11 +130,11 @@ static void time_choice(const tg_context *context, const char *text, const tg_at
     const int count = first > 0.0 && first < GRAPH_S / 4 ? (int)(GRAPH_S / first) : 4;
     const double seconds = first > 0.0 ? time_graph(context, &call, count) : 0.0;
     if (seconds > 0.0)
-        printf("\"%s\",%s,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%.3f\n", text, choice->row->name,
+        printf("\"%s\",%s,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%.3f\n", text, choice->row->name,
                (long long)choice->query_tile, (long long)choice->subtile_count,
                (long long)choice->shared_heads, (long long)choice->cluster_count,
                (long long)choice->warp_split_count, (long long)choice->split_count,
-               (long long)choice->step_keys, seconds * 1e6);
+               (long long)choice->step_keys, (long long)choice->kept_keys, seconds * 1e6);
     else
         fprintf(stderr, "%s on %s: %s\n", text, choice->row->name, tg_get_error_detail());
     fflush(stdout);
