@@ -210,6 +210,13 @@ static inline uint32_t tgi_encode_pair(tg_type type, const float &low, const flo
                : tgi_fp16_from_fp32(first) | (uint32_t)tgi_fp16_from_fp32(second) << 16;
 }
 
+static inline uint32_t tgi_encode_relu_pair(tg_type type, const float &low, const float &high)
+{
+    const uint32_t first = *(const tgi_sim_number *)&low < 0 ? 0 : 0xffffu;
+    const uint32_t second = *(const tgi_sim_number *)&high < 0 ? 0 : 0xffff0000u;
+    return tgi_encode_pair(type, low, high) & (first | second);
+}
+
 template <tg_type Type>
 TGI_NOT_INLINED static void tgi_multiply_16x8x16(float (&sum)[4], const uint32_t (&a)[4],
                                                  uint32_t b_0, uint32_t b_1)
