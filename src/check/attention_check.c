@@ -22,14 +22,23 @@ typedef struct checked_score {
     double size;
 } checked_score;
 
-/* One row of D. `scores` has room for n, `query` for head_size. */
+/* The sum of an element of D. Inf and NaN are added apart, as `double`: as `long double` each
+ * further sum with them takes some processors a hundred times as long. */
+typedef struct checked_sum {
+    long double finite;
+    double nonfinite, magnitude, most;
+} checked_sum;
+
+/* One row of D. `scores` has room for n, `query` for head_size, `sums` for v_head_size, and
+ * `numbers` for a row of K or V. */
 typedef struct checked_row {
     const tg_attention *attention;
     rounding_units units;
     int64_t batch, head, i;
     int64_t low, high; /* keys that the row sees: low .. high - 1 */
     checked_score *scores;
-    double *query;
+    checked_sum *sums;
+    double *query, *numbers;
     double max_error; /* the largest of the rows so far */
 } checked_row;
 
@@ -114,23 +123,44 @@ static double get(tg_type type, const tg_heads *h, check_place place, int64_t he
     return check_get_element(type, h->data, check_find_element(h, place, head, e));
 }
 
+/* Returns |x| if it is larger than `least`, else `least`. fmax is a call. */
+static inline double raise_to(double least, double x)
+{
+    return fabs(x) > least ? fabs(x) : least;
+}
+
+/* Reads `count` elements of a row. */
+static void read_row(tg_type type, const tg_heads *h, check_place place, int64_t head,
+                     int64_t count, double *numbers)
+{
+    const int64_t first = check_find_element(h, place, head, 0);
+    for (int64_t e = 0; e < count; e++)
+        numbers[e] = check_get_element(type, h->data, first + e * h->element_stride);
+}
+
 static int64_t find_kv_head(const tg_attention *a, int64_t head)
 {
     return head / (a->head_count / a->kv_head_count);
 }
 
+/* Reads row j of K, or of V if is_v is 1. */
+static const double *read_key(const checked_row *row, int is_v, int64_t j)
+{
+    const tg_attention *a = row->attention;
+    read_row(a->type, is_v ? &a->v : &a->k, check_find_key(a, row->batch, j),
+             find_kv_head(a, row->head), is_v ? a->v_head_size : a->head_size, row->numbers);
+    return row->numbers;
+}
+
 static checked_score find_score(const checked_row *row, int64_t j)
 {
     const tg_attention *a = row->attention;
-    const check_place key = check_find_key(a, row->batch, j);
-    const int64_t kv_head = find_kv_head(a, row->head);
+    const double *const key = read_key(row, 0, j);
     checked_score s = {0, 0};
     for (int64_t e = 0; e < a->head_size; e++) {
-        const double key_value = get(a->type, &a->k, key, kv_head, e);
-        const double product = row->query[e] * key_value;
+        const double product = row->query[e] * key[e];
         s.value += product;
-        s.size +=
-            fmax(fabs(row->query[e]), row->units.small) * fmax(fabs(key_value), row->units.small);
+        s.size += raise_to(row->units.small, row->query[e]) * raise_to(row->units.small, key[e]);
     }
     s.value *= a->scale;
     s.size = s.size * fabs(a->scale) + a->soft_cap;
@@ -162,37 +192,45 @@ static double find_share(double got, long double exact, double bound)
     return error == 0 ? 0 : error / bound;
 }
 
-/* Compares the elements of D. The weights have replaced the scores, and the error of a weight is at
- * most `error` times the weight. Inf and NaN are added as `double`: as `long double` each further
- * sum with them takes some processors a hundred times as long. */
+/* Adds weights times V to the row's sums. The weights have replaced the scores. */
+static void add_values(checked_row *row)
+{
+    const int64_t size = row->attention->v_head_size;
+    for (int64_t e = 0; e < size; e++)
+        row->sums[e] = (checked_sum){.most = row->units.small_value};
+    for (int64_t j = row->low; j < row->high; j++) {
+        const long double weight = row->scores[j].value;
+        const double rounded = (double)weight, *const value = read_key(row, 1, j);
+        if (isnan(rounded)) /* then all weights are */
+            break;
+        for (int64_t e = 0; e < size; e++) {
+            checked_sum *const sum = &row->sums[e];
+            if (isfinite(value[e]))
+                sum->finite += weight * value[e];
+            else
+                sum->nonfinite += weight > 0 ? value[e] : NAN;
+            sum->magnitude += rounded * fabs(value[e]);
+            sum->most = raise_to(sum->most, value[e]);
+        }
+    }
+}
+
+/* Compares the elements of D. The error of a weight is at most `error` times the weight. */
 static double compare_elements(checked_row *row, double error)
 {
     const tg_attention *a = row->attention;
-    const int64_t kv_head = find_kv_head(a, row->head);
     const check_place query = check_find_query(a, row->batch, row->i);
-    /* One score that is NaN makes all weights NaN. */
     const int is_nan = row->low < row->high && isnan(row->scores[row->low].value);
     double worst = 0;
+    add_values(row);
     for (int64_t e = 0; e < a->v_head_size; e++) {
-        long double exact = is_nan ? NAN : 0;
-        double nonfinite = 0, magnitude = 0, most = row->units.small_value;
-        for (int64_t j = row->low; j < row->high && !is_nan; j++) {
-            const double v = get(a->type, &a->v, check_find_key(a, row->batch, j), kv_head, e);
-            const double weight = (double)row->scores[j].value;
-            if (isfinite(v))
-                exact += row->scores[j].value * v;
-            else
-                nonfinite += row->scores[j].value > 0 ? v : NAN;
-            magnitude += weight * fabs(v);
-            most = fmax(most, fabs(v));
-        }
-        if (nonfinite != 0)
-            exact += nonfinite;
-        const double bound = error * magnitude + row->units.output * fabs((double)exact) +
-                             (double)a->n * row->units.missing * most + row->units.least;
+        const checked_sum *const sum = &row->sums[e];
+        const long double exact = is_nan ? NAN : sum->nonfinite != 0 ? sum->nonfinite : sum->finite;
+        const double bound = error * sum->magnitude + row->units.output * fabs((double)exact) +
+                             (double)a->n * row->units.missing * sum->most + row->units.least;
         const double got = get(a->type, &a->d, query, row->head, e);
         worst = fmax(worst, find_share(got, exact, bound));
-        row->max_error = fmax(row->max_error, find_share(got, exact, magnitude));
+        row->max_error = fmax(row->max_error, find_share(got, exact, sum->magnitude));
     }
     return worst;
 }
@@ -208,8 +246,7 @@ static double compare_row(checked_row *row)
     long double largest = -INFINITY, sum = 0;
     double t = 0;
     check_find_keys(a, row->batch, row->i, &row->low, &row->high);
-    for (int64_t e = 0; e < a->head_size; e++)
-        row->query[e] = get(a->type, &a->q, query, row->head, e);
+    read_row(a->type, &a->q, query, row->head, a->head_size, row->query);
     for (int64_t j = row->low; j < row->high; j++) {
         row->scores[j] = find_score(row, j);
         largest = fmaxl(largest, row->scores[j].value);
@@ -296,11 +333,14 @@ int check_compare_attention(const tg_attention *a, const char *device, double fl
     checked_row row = {.attention = a,
                        .units = find_units(a->type, strncmp(device, "cuda", 4) == 0),
                        .scores = malloc(sizeof *row.scores * (size_t)(a->n + 1)),
-                       .query = malloc(sizeof *row.query * (size_t)a->head_size)};
+                       .sums = malloc(sizeof *row.sums * (size_t)(a->v_head_size + 1)),
+                       .query = malloc(sizeof *row.query * (size_t)a->head_size),
+                       .numbers =
+                           malloc(sizeof *row.numbers * (size_t)(a->head_size + a->v_head_size))};
     uint64_t random = 1;
     int64_t *sample = NULL;
     *result = (check_attention_result){.bad_batch = -1, .bad_head = -1, .bad_row = -1};
-    int is_done = row.scores && row.query;
+    int is_done = row.scores && row.sums && row.query && row.numbers;
     if (is_done && sample_count < row_count) {
         sample = check_sample_indices(row_count, sample_count, &random);
         is_done = sample != NULL;
@@ -309,7 +349,9 @@ int check_compare_attention(const tg_attention *a, const char *device, double fl
         judge_row(&row, sample ? sample[i] : i, result);
     result->max_error = row.max_error;
     free(sample);
+    free(row.numbers);
     free(row.query);
+    free(row.sums);
     free(row.scores);
     return is_done;
 }
