@@ -72,6 +72,15 @@ static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, 
     return fmax(1.0, per_sm / resident) * round_count * fmax(latency_s, resident * compute_s);
 }
 
+/* Returns the seconds in which tiles read their operands once from memory. A multiprocessor has
+ * room for so many reads under way that it receives at most bytes_per_cycle. */
+static double find_read_seconds(const tgi_gpu *gpu, const tgi_problem *p, double bytes_per_cycle)
+{
+    const double share = tgi_figures_find(gpu->capability)->tiles_share;
+    return tgi_model_tile_bytes(p) /
+           fmin(share * gpu->memory_bytes_per_s, bytes_per_cycle * gpu->sm_count * gpu->clock_hz);
+}
+
 /* Returns the seconds in which a thread applies the epilogue to `count` elements of D: one after
  * another, or several rows of its columns at once. */
 static double find_epilogue_seconds(const tgi_figures *f, const tgi_kernel *kernel,
@@ -137,7 +146,8 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
         return fixed_s + fmax(tgi_model_wide_seconds(gpu, kernel, p, work), memory_s);
     fixed_s += find_terms_seconds(gpu, p, work);
     if (kernel->math == TGI_MATH_mma)
-        return fixed_s + fmax(find_small_mma_seconds(gpu, kernel, p, work), memory_s);
+        return fixed_s + fmax(find_small_mma_seconds(gpu, kernel, p, work),
+                              find_read_seconds(gpu, p, f->small_mma_stream_bytes_per_cycle));
     /* Reads of shared memory bound the rate. Larger register tiles reuse more. */
     int sums = kernel->thread_rows * kernel->thread_cols;
     double share = f->small_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : 2];
@@ -313,10 +323,9 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
     const double rounds = ceil(work->block_k / kernel->tile_depth);
     const double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
                            find_block_seconds(gpu, work, 1.0, store_s, store_s);
-    const double rate = fmin(f->tiles_share * gpu->memory_bytes_per_s,
-                             f->mma_stream_bytes_per_cycle * gpu->sm_count * gpu->clock_hz);
-    return find_base_seconds(gpu, p, work) + f->mma_s +
-           fmax(seconds, tgi_model_tile_bytes(p) / rate);
+    const double read_s = find_read_seconds(gpu, p, f->mma_stream_bytes_per_cycle);
+    return find_base_seconds(gpu, p, work) + f->mma_s + fmax(seconds, read_s) +
+           f->mma_beside_share * fmin(seconds, read_s);
 }
 
 /* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again
