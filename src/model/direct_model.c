@@ -8,12 +8,11 @@
 
 /* Returns the seconds in which the sums of threads that share out k are added: those of a warp by
  * shuffles if they lie along k, others in shared memory. */
-static double find_lanes_seconds(const tgi_figures *f, const tgi_tile_work *work, double words)
+static double find_lanes_seconds(const tgi_figures *f, const tgi_tile_work *work)
 {
     const double in_warp = work->access == TGI_ACCESS_VECTORS ? fmin(work->split_count, WARP) : 1.0;
-    return words * words *
-           ((in_warp - 1.0) * f->direct_lane_s[0] +
-            (work->split_count / in_warp - 1.0) * f->direct_lane_s[1]);
+    return (in_warp - 1.0) * f->direct_lane_s[0] +
+           (work->split_count / in_warp - 1.0) * f->direct_lane_s[1];
 }
 
 /* Returns the least seconds of the products and of memory. */
@@ -47,8 +46,7 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
     const double element_s = tgi_epilogue_is_sum_alone(&p->epilogue) ? 0.0 : f->element_s[0];
     const double words = fmax(1.0, (double)tgi_type_bytes(p->type) / 4.0);
     const double latency_s = f->direct_block_s + work->tile_count * (f->direct_row_s + element_s) +
-                             count_waits(work) * words * f->direct_loads_s +
-                             find_lanes_seconds(f, work, words) +
+                             count_waits(work) * f->direct_loads_s + find_lanes_seconds(f, work) +
                              find_lines_seconds(gpu, work, f->direct_line_s);
     /* Further blocks of a multiprocessor wait at the same time, but share its instructions. */
     const double further = fmax(0.0, work->block_count / gpu->sm_count - 1.0);
@@ -59,8 +57,7 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
 double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double latency_s =
-        count_waits(work) * f->short_loads_s + find_lanes_seconds(f, work, 1.0);
+    const double latency_s = count_waits(work) * f->short_loads_s + find_lanes_seconds(f, work);
     const double rounds = fmax(1.0, work->block_count / gpu->sm_count);
     const double lines_s = find_lines_seconds(gpu, work, f->short_line_s);
     const double issue_s = (rounds - 1.0) * (f->short_issue_s + work->block_k * f->short_k_s);
