@@ -15,9 +15,9 @@
 #define IN_NAME bf16x2
 #define TILE_ROWS 32
 #define TILE_VECTORS (32 / VECTOR_ELEMS)
-#define HAS_BF16_D 0 /* the functions below store it */
+#define HAS_BF16_D 1
+#define D_AT(d, i) ((void *)((uintptr_t)(d) + (uintptr_t)((i) * (t->is_bf16 ? 2 : 4))))
 #include "cpu/finish_tile_body.h"
-#undef HAS_BF16_D
 
 #define SIDE 16 /* rows of a register, and 32-bit elements of its rows */
 
@@ -128,36 +128,15 @@ static TARGET void TILE(multiply)(const tgi_tile *t, const uint32_t *a, const ui
     TILE(choose_registers)(&left, &right, t->k / SIDE, 0, sums, sums_stride, t->rows, t->cols);
 }
 
-/* Stores sums as BF16, after ReLU if the tile has it. */
-static TARGET void TILE(store_bf16)(const tgi_tile *t, uint16_t *d, const float *sums)
-{
-    const ACC(vec) zero = ACC(zero)();
-    const int is_relu = t->activation == TG_ACTIVATION_RELU;
-    for (int i = 0; i < t->rows; i++, d += t->d_row, sums += TILE_ROWS)
-        for (int j = 0; j < t->cols; j += VECTOR_ELEMS) {
-            const int left = t->cols - j;
-            ACC(vec) sum = ACC(load)(sums + j);
-            if (is_relu)
-                sum = ACC(max)(zero, sum); /* the second one if it is NaN or -0 */
-            if (left < VECTOR_ELEMS)
-                bf16_store_some(d + j, sum, left);
-            else
-                bf16_store(d + j, sum);
-        }
-}
-
 /* Multiplies to local memory and finishes D from there. The sums have a frame of their own, because
  * a caller whose D has room for them keeps other sums on its stack. */
 static __attribute__((noinline)) TARGET void
 TILE(multiply_and_finish)(const tgi_tile *t, const uint32_t *a, const uint32_t *b, const float *c,
-                          void *d, const float *bias, double alpha, double beta)
+                          float *d, const float *bias, double alpha, double beta)
 {
     _Alignas(64) float sums[TILE_ROWS * TILE_ROWS];
     TILE(multiply)(t, a, b, sums, TILE_ROWS * (int64_t)sizeof *sums);
-    if (t->is_bf16)
-        TILE(store_bf16)(t, d, sums);
-    else
-        TILE(finish_tile)(t, d, c, sums, bias, t->rows, alpha, beta);
+    TILE(finish_tile)(t, d, c, sums, bias, t->rows, alpha, beta);
 }
 
 /* Computes all tiles of a call. */
@@ -167,28 +146,27 @@ static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const
 {
     const uint32_t *a = a_start, *b = b_start;
     const float *c = c_start, *bias = bias_start;
-    char *d = d_start;
-    const int64_t d_bytes = t->is_bf16 ? 2 : 4;
+    float *d = d_start;
+    const int is_whole = t->rows % SIDE == 0 && t->cols % SIDE == 0;
     for (int64_t left = t->tile_count;;) {
         if (t->is_d_far) {
             for (int i = 0; i < t->rows; i++)
                 for (int j = 0; j < t->cols; j += SIDE)
-                    __builtin_prefetch(d + (t->d_ahead + i * t->d_row + j) * d_bytes);
-            if (beta != 0.0 && c != (float *)d)
+                    __builtin_prefetch(D_AT(d, t->d_ahead + i * t->d_row + j));
+            if (beta != 0.0 && c != d)
                 TILE(prefetch_c)(t, c, t->rows);
         }
-        const int is_whole = t->rows % SIDE == 0 && t->cols % SIDE == 0;
         if (t->has_room || (t->is_plain && !t->is_bf16 && is_whole))
-            TILE(multiply)(t, a, b, (float *)d, t->d_row * (int64_t)sizeof(float));
+            TILE(multiply)(t, a, b, d, t->d_row * (int64_t)sizeof *d);
         else
             TILE(multiply_and_finish)(t, a, b, c, d, bias, alpha, beta);
         if (--left == 0)
             return;
         a += t->a_tile_stride;
         b += t->b_tile_stride;
-        c += t->c_tile_stride;
-        d += t->d_tile_stride * d_bytes;
-        bias += t->bias_tile_stride;
+        c = D_AT(c, t->c_tile_stride);
+        d = D_AT(d, t->d_tile_stride);
+        bias = D_AT(bias, t->bias_tile_stride);
     }
 }
 
@@ -244,5 +222,7 @@ static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
                                             .open = TILE(open),
                                             .close = TILE(close)};
 
+#undef HAS_BF16_D
+#undef D_AT
 #undef FUNCTIONS
 #undef FUNCTIONS_8

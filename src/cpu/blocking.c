@@ -242,7 +242,8 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     if (p->d.col != 1) /* elements of D are finished one by one */
         work->fixed_cycles +=
             f->apart_cycles * (double)p->m * (double)p->n * (double)p->batch_count;
-    if (p->d.col == 1 && !tgi_cpu_is_d_plain(p) && !tgi_cpu_do_tiles_round(p, tiles))
+    if (p->d.col == 1 && !tgi_cpu_is_d_plain(p) &&
+        (!tgi_cpu_do_tiles_round(p, tiles) || tgi_cpu_has_steps(&p->epilogue)))
         work->fixed_cycles +=
             f->packed_finish_cycles * (double)p->m * (double)p->n * (double)p->batch_count;
     work->memory_bytes = tgi_model_operand_bytes(p);

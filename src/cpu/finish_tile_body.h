@@ -7,37 +7,6 @@
 #define LOAD_VECTOR(pointer, v)                                                                    \
     ((v) == vectors - 1 && !is_whole ? ACC(load_some)((pointer), last_cols) : ACC(load)(pointer))
 
-/* Stores the accumulators to D unchanged. */
-static inline __attribute__((always_inline)) TARGET void
-TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTORS], const int rows,
-                 const int vectors, const int is_whole)
-{
-    const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
-    const int64_t d_row = t->d_row;
-#if HAS_BF16_D
-    if (t->is_bf16) {
-        uint16_t *narrow = (uint16_t *)d;
-#pragma GCC unroll 14
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
-            for (int v = 0; v < vectors; v++) {
-                const int cols = v == vectors - 1 && !is_whole ? last_cols : VECTOR_ELEMS;
-                IN(round)(narrow + i * d_row + v * VECTOR_ELEMS, accum[i][v], cols);
-            }
-        return;
-    }
-#endif
-#pragma GCC unroll 14
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
-        for (int v = 0; v < vectors; v++) {
-            if (v == vectors - 1 && !is_whole)
-                ACC(store_some)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v], last_cols);
-            else
-                ACC(store)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v]);
-        }
-}
-
 /* Finishes one vector of each row, of `cols` columns. The pointers are those of the first row. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(finish_vectors)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const ACC(elem) * sums,
@@ -72,17 +41,84 @@ TILE(finish_vectors)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, cons
     }
 }
 
+#if HAS_BF16_D
+/* Loads the BF16 of a vector of which `left` columns are left. */
+static inline TARGET ACC(vec) TILE(load_bf16)(const uint16_t *from, int left)
+{
+    return left < VECTOR_ELEMS ? bf16_load_some(from, left) : bf16_load(from);
+}
+
+/* Rounds sums in memory to BF16, with at most ReLU before. */
+static inline TARGET void TILE(round_sums)(const tgi_tile *t, uint16_t *d, const ACC(elem) * sums,
+                                           int rows)
+{
+    const ACC(vec) zero = ACC(zero)();
+    const int is_relu = t->activation == TG_ACTIVATION_RELU;
+    for (int i = 0; i < rows; i++, d += t->d_row, sums += TILE_VECTORS * VECTOR_ELEMS)
+        for (int j = 0; j < t->cols; j += VECTOR_ELEMS) {
+            const int left = t->cols - j;
+            ACC(vec) sum = ACC(load)(sums + j);
+            if (is_relu)
+                sum = ACC(max)(zero, sum); /* the second one if it is NaN or -0 */
+            IN(round)(d + j, sum, left < VECTOR_ELEMS ? left : VECTOR_ELEMS);
+        }
+}
+
+/* Does what finish_tile does, for a D, a C and a bias by columns of BF16. The sums are lost. */
+static __attribute__((noinline)) TARGET void TILE(finish_bf16)(const tgi_tile *t, uint16_t *d,
+                                                               const uint16_t *c, ACC(elem) * sums,
+                                                               const uint16_t *bias, int rows,
+                                                               double alpha, double beta)
+{
+    const int sums_row = TILE_VECTORS * VECTOR_ELEMS;
+    const int is_late = t->activation > TG_ACTIVATION_RELU; /* no step of a vector on its way */
+    if (!t->is_by_memory) {
+        TILE(round_sums)(t, d, sums, rows);
+        return;
+    }
+    ACC(elem) added[TILE_VECTORS * VECTOR_ELEMS];
+    ACC_LOCAL(light_steps)
+    steps = {.alpha = (ACC(elem))alpha,
+             .beta = (ACC(elem))beta,
+             .c = c,
+             .bias = t->bias == TG_BIAS_NONE ? NULL : added,
+             .c_row = t->c_row,
+             .is_relu = t->activation == TG_ACTIVATION_RELU};
+    for (int j = 0; steps.bias && j < t->cols; j += VECTOR_ELEMS)
+        ACC(store)(added + j, TILE(load_bf16)(bias + j, t->cols - j));
+    for (int i = 0; is_late && i < rows; i++)
+        for (int j = 0; j < t->cols; j += VECTOR_ELEMS) {
+            ACC(elem) *sum = sums + i * sums_row + j;
+            const ACC(vec) before =
+                beta != 0.0 ? TILE(load_bf16)(c + i * t->c_row + j, t->cols - j) : ACC(zero)();
+            ACC(store)(sum, ACC_LOCAL(take_steps)(ACC(load)(sum), before, &steps, j));
+        }
+    if (is_late) {
+        ACC_LOCAL(activate)(sums, rows, t->cols, sums_row, t->activation, TG_TYPE_BF16);
+        steps.is_none = 1;
+    }
+    ACC_LOCAL(write_rows)(d, t->d_row, sums, sums_row, rows, t->cols, 1, TG_TYPE_BF16, &steps);
+}
+#endif
+
 /* Applies the whole epilogue to sums in memory, TILE_VECTORS vectors a row, and stores them to D.
  * One function serves tiles of all sizes: unrolled beside each of them it would be a third of the
  * code. */
 static __attribute__((noinline)) TARGET void
-TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const ACC(elem) * sums,
+TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, ACC(elem) * sums,
                   const ACC(elem) * bias, int rows, double alpha, double beta)
 {
     const tg_type type = sizeof(ACC(elem)) == 4 ? TG_TYPE_FP32 : TG_TYPE_FP64;
     const int bias_stride = t->bias == TG_BIAS_COL ? VECTOR_ELEMS : 0;
     ACC(elem) *first = d;
     int left = t->cols;
+#if HAS_BF16_D
+    if (t->is_bf16) {
+        TILE(finish_bf16)
+        (t, (void *)d, (const void *)c, sums, (const void *)bias, rows, alpha, beta);
+        return;
+    }
+#endif
     for (; left >= VECTOR_ELEMS; left -= VECTOR_ELEMS) {
         TILE(finish_vectors)(t, d, c, sums, bias, rows, VECTOR_ELEMS, alpha, beta, 1);
         d += VECTOR_ELEMS;
@@ -138,7 +174,7 @@ static __attribute__((noinline)) TARGET void TILE(prefetch_c)(const tgi_tile *t,
 {
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < t->cols; j += VECTOR_ELEMS)
-            __builtin_prefetch(c + i * t->c_row + j);
+            __builtin_prefetch(D_AT(c, i * t->c_row + j));
 }
 
 #undef LOAD_VECTOR

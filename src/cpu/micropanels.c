@@ -104,9 +104,8 @@ static void run_tiles_and_finish(const tgi_micropanels *s, tgi_tile_fn *function
 int tgi_cpu_do_tiles_round(const tgi_problem *p, const tgi_tile_set *tiles)
 {
     const tgi_epilogue *e = &p->epilogue;
-    return tiles->has_bf16_d && p->d_type == TG_TYPE_BF16 && p->d.col == 1 && e->alpha == 1.0 &&
-           e->activation <= TG_ACTIVATION_RELU &&
-           (tgi_epilogue_find_used(e) & TGI_OPERANDS_EPILOGUE) == 0;
+    return tiles->has_bf16_d && p->d_type == TG_TYPE_BF16 && p->d.col == 1 &&
+           (e->beta == 0.0 || p->c.col == 1) && e->bias != TG_BIAS_ROW && tgi_cpu_do_tiles_know(e);
 }
 
 /* Returns 1 if tiles store D as BF16. */
@@ -193,8 +192,8 @@ static void run_tiles(tile_walk *walk, const char *b, int64_t i, int64_t j, int6
             const int64_t bias_elems = tile->bias == TG_BIAS_ROW   ? i
                                        : tile->bias == TG_BIAS_COL ? j
                                                                    : 0;
-            function(tile, a, b, walk->c + (i * tile->c_row + j) * bytes,
-                     walk->d + (i * tile->d_row + j) * d_bytes, walk->bias + bias_elems * bytes,
+            function(tile, a, b, walk->c + (i * tile->c_row + j) * d_bytes,
+                     walk->d + (i * tile->d_row + j) * d_bytes, walk->bias + bias_elems * d_bytes,
                      walk->alpha, walk->beta);
         }
         a += call_tiles * tile->a_tile_stride * elem_bytes;
@@ -239,7 +238,8 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     walk->c = walk->bias = walk->d;
     tile->d_row = tile->c_row = p->d.row;
     if (s->is_first && p->epilogue.beta != 0.0) {
-        walk->c = tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, s->tiles->accum_bytes);
+        walk->c =
+            tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, tgi_type_bytes(p->d_type));
         tile->c_row = p->c.row;
     }
     walk->alpha = p->epilogue.alpha;
@@ -253,6 +253,8 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
             tgi_problem_find_element(p, TGI_OPERAND_bias, s->call->bias, s->batch, s->row, s->col);
     tgi_cpu_set_epilogue(tile, walk->alpha, walk->beta, bias,
                          s->is_last ? p->epilogue.activation : TG_ACTIVATION_NONE);
+    /* Registers are rounded to BF16 with at most ReLU before. */
+    tile->is_by_memory |= tile->is_bf16 && tgi_cpu_has_steps(&p->epilogue);
 }
 
 /* Runs `count` tiles of `rows` rows down the columns, from (i, j) on. Those of a single micropanel

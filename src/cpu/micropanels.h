@@ -97,6 +97,13 @@ static inline void tgi_cpu_set_epilogue(tgi_tile *tile, double alpha, double bet
                      activation == TG_ACTIVATION_NONE;
 }
 
+/* Returns 1 if there is more to do before D is rounded than ReLU. */
+static inline int tgi_cpu_has_steps(const tgi_epilogue *e)
+{
+    return e->alpha != 1.0 || e->beta != 0.0 || e->bias != TG_BIAS_NONE ||
+           e->activation > TG_ACTIVATION_RELU;
+}
+
 /* Returns 1 if tiles store D as BF16 if they sum all of k. */
 int tgi_cpu_do_tiles_round(const tgi_problem *problem, const tgi_tile_set *tiles);
 

@@ -16,8 +16,11 @@
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,avx512bf16,amx-tile,"  \
                           "amx-bf16")))
 
-/* Sums are FP32, whose activations AVX-512 has. */
+/* Sums are FP32, which AVX-512 finishes. */
 #define activate_amx_fp32 activate_avx512_fp32
+#define write_rows_amx_fp32 write_rows_avx512_fp32
+#define light_steps_amx_fp32 light_steps_avx512_fp32
+#define take_steps_amx_fp32 take_steps_avx512_fp32
 
 #define TILE_CONFIGURE(config) __asm__ volatile("ldtilecfg %0" : : "m"(config))
 #define TILE_RELEASE() __asm__ volatile("tilerelease")

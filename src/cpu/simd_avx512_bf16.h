@@ -15,8 +15,11 @@
 #define TARGET                                                                                     \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,avx512bf16")))
 
-/* Sums are FP32, whose activations AVX-512 has. */
+/* Sums are FP32, which AVX-512 finishes. */
 #define activate_avx512_bf16_fp32 activate_avx512_fp32
+#define write_rows_avx512_bf16_fp32 write_rows_avx512_fp32
+#define light_steps_avx512_bf16_fp32 light_steps_avx512_fp32
+#define take_steps_avx512_bf16_fp32 take_steps_avx512_fp32
 
 typedef uint32_t bf16x2_elem;
 typedef __m512i bf16x2_vec;

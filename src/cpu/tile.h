@@ -38,7 +38,7 @@ typedef struct tgi_tile {
     int is_by_memory; /* the sums of a wide tile go to D through memory */
     int is_d_far;     /* D is prefetched before the sums are formed, by wide tiles C too */
     int is_streamed;  /* D is written by non-temporal stores; its rows are aligned to vectors */
-    int is_bf16;      /* D is BF16, in a set that has_bf16_d; nothing but ReLU comes before */
+    int is_bf16;      /* C, D and the bias are BF16, in a set that has_bf16_d */
     tgi_prefetch *prefetch; /* rows of later blocks, in family `packed`, or NULL */
     tg_bias bias;
     tg_activation activation; /* narrow tiles have at most ReLU */

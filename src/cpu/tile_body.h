@@ -36,10 +36,11 @@ TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, c
     }
 }
 
-/* Tiles of BF16 pairs may store D as BF16. D_AT is element i of D in either case. */
+/* Tiles of BF16 pairs may have a D, a C and a bias of BF16. D_AT is element i of one of them in
+ * either case. */
 #define HAS_BF16_D (K_PER_ELEM == 2)
 #if HAS_BF16_D
-#define D_AT(d, i) ((ACC(elem) *)((char *)(d) + (i) * (t->is_bf16 ? 2 : (int64_t)sizeof *(d))))
+#define D_AT(d, i) ((void *)((uintptr_t)(d) + (uintptr_t)((i) * (t->is_bf16 ? 2 : 4))))
 #else
 #define D_AT(d, i) ((d) + (i))
 #endif
@@ -69,6 +70,37 @@ TILE(add_k)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b,
         for (int v = 0; v < vectors; v++)
             accum[i][v] = IN(dot)(left, row[v], accum[i][v]);
     }
+}
+
+/* Stores the accumulators to D unchanged. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTORS], const int rows,
+                 const int vectors, const int is_whole)
+{
+    const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
+    const int64_t d_row = t->d_row;
+#if HAS_BF16_D
+    if (t->is_bf16) {
+        uint16_t *narrow = (uint16_t *)d;
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+            for (int v = 0; v < vectors; v++) {
+                const int cols = v == vectors - 1 && !is_whole ? last_cols : VECTOR_ELEMS;
+                IN(round)(narrow + i * d_row + v * VECTOR_ELEMS, accum[i][v], cols);
+            }
+        return;
+    }
+#endif
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++) {
+            if (v == vectors - 1 && !is_whole)
+                ACC(store_some)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v], last_cols);
+            else
+                ACC(store)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v]);
+        }
 }
 
 /* Computes one tile of D at d. rows, vectors, order and is_whole are constants after inlining, so
@@ -171,9 +203,9 @@ TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start, con
             return;
         a += t->a_tile_stride;
         b += t->b_tile_stride;
-        c += t->c_tile_stride;
+        c = D_AT(c, t->c_tile_stride);
         d = D_AT(d, t->d_tile_stride);
-        bias += t->bias_tile_stride;
+        bias = D_AT(bias, t->bias_tile_stride);
     }
 }
 

@@ -29,12 +29,14 @@
 #define ACC_NAME fp32
 #define IN_NAME bf16x2
 #define ACC_IS_FP32 1
+#define ACC_TYPE TG_TYPE_FP32
 #include "cpu/attention_body.h"
+#include "cpu/finish_body.h"
 
-static void activate_avx512_fp32(void *sums, int64_t rows, int64_t cols, int64_t row_elems,
-                                 tg_activation kind, tg_type d_type)
+/* No product of this file stores BF16. */
+static TARGET void bf16x2_round(uint16_t *p, fp32_vec x, int n)
 {
-    tgi_isa_avx512[TG_TYPE_FP32].activate(sums, rows, cols, row_elems, kind, d_type);
+    bf16_store_some(p, x, n);
 }
 
 #include "cpu/amx_tile_body.h"
@@ -55,6 +57,7 @@ const void *const unused_functions[] = {(void *)attention_weigh_avx512_fp32,
                                         (void *)attention_divide_avx512_fp32,
                                         (void *)attention_narrow_avx512_fp32,
                                         (void *)attention_is_finite_avx512_fp32,
+                                        (void *)finish_avx512_fp32,
                                         (void *)&tile_set_avx512_bf16x2_32,
                                         (void *)pack_k_inner,
                                         (void *)pack_k_outer};

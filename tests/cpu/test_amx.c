@@ -25,10 +25,15 @@
 
 #include "amx_in_c.h"
 
-static void activate_in_c_fp32(void *sums, int64_t rows, int64_t cols, int64_t row_elems,
-                               tg_activation kind, tg_type d_type)
+#define ACC_NAME fp32
+#define ACC_TYPE TG_TYPE_FP32
+#define ACC_IS_FP32 1
+#include "cpu/finish_body.h"
+#undef ACC_NAME
+
+static void bf16x2_round(uint16_t *p, fp32_vec x, int n)
 {
-    tgi_isa_generic[TG_TYPE_FP32].activate(sums, rows, cols, row_elems, kind, d_type);
+    bf16_store_some(p, x, n);
 }
 
 #include "cpu/amx_tile_body.h"
@@ -138,6 +143,9 @@ static const char *const shapes[] = {
     "33x47x65:bf16:tt:alpha=0.5:d=fp32",
     "17x15x31:bf16:d=fp32:beta=1",
     "31x97x33:bf16:d=fp32:bias=col:act=relu",
+    "31x97x33:bf16:alpha=0.5:beta=1:bias=col:act=relu",
+    "70x33x40:bf16:ldd=40:ldc=50:beta=-0.5",
+    "33x34x20:bf16:bias=row:beta=1",
     "65x30x130:bf16:tn:bias=row:act=gelu_erf",
     "50x333x7:bf16:ldd=336:batch=3",
     "100x40x1:bf16:tt:d=fp32:dcol",
@@ -210,5 +218,6 @@ int main(void)
     }
     kernels = *tgi_cpu_select(row);
     kernels.tiles = &TILE(tile_set);
+    kernels.finish = finish_in_c_fp32;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
