@@ -319,11 +319,17 @@ void tgi_cpu_run_micropanels(const tgi_micropanels *s)
     }
     const tgi_row_tiling *tiling = &s->tiling;
     const int64_t larger_rows = tiling->larger_count * tiling->larger_rows;
+    const int is_b_in_place = !s->decision->is_b_packed;
     const char *b = s->b.data;
     for (int64_t j = 0; j < s->cols; j += s->b.cols) {
         walk.a = s->a.data;
         walk.tile.cols = (int)(s->cols - j < s->b.cols ? s->cols - j : s->b.cols);
+        /* The rows of a B in place are far apart, so that the first tile prefetches those of the
+         * next micropanel. */
+        walk.tile.b_ahead = is_b_in_place && j + s->b.cols < s->cols ? s->b.cols : 0;
         run_down(&walk, b, 0, j, tiling->larger_rows, tiling->larger_count);
+        if (tiling->larger_count > 0)
+            walk.tile.b_ahead = 0;
         run_down(&walk, b, larger_rows, j, tiling->rows, tiling->count - tiling->larger_count);
         b += s->b.micropanel_elems * s->tiles->elem_bytes;
     }

@@ -109,12 +109,13 @@ TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTOR
 static inline __attribute__((always_inline)) TARGET void
 TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
                 const ACC(elem) * c, ACC(elem) * d, const ACC(elem) * bias, double alpha,
-                double beta, const int rows, const int vectors, const int order, const int is_whole)
+                double beta, int64_t b_ahead, const int rows, const int vectors, const int order,
+                const int is_whole)
 {
     ACC(vec) accum[TILE_ROWS][TILE_VECTORS];
     const IN(elem) * a[A_POINTERS];
     const int64_t a_stride = t->a_stride, a_ahead = t->a_ahead;
-    const int64_t b_row = t->b_row, b_ahead = t->b_ahead, k = t->k;
+    const int64_t b_row = t->b_row, k = t->k;
     const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
     const int pointer_count = order == TGI_A_ALONG_K ? (rows + 2) / 3 : 1;
 #pragma GCC unroll 5
@@ -127,13 +128,15 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++)
             accum[i][v] = ACC(zero)();
+    /* Here, as of B below, lines are those of the vectors' ends. The line in which a row begins was
+     * the last one of the micropanel before. */
     if (t->is_d_far) {
         const ACC(elem) *far = D_AT(d, t->d_ahead);
 #pragma GCC unroll 14
         for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3
             for (int v = 0; v < vectors; v++)
-                __builtin_prefetch(D_AT(far, i * t->d_row + v * VECTOR_ELEMS));
+                __builtin_prefetch(D_AT(far, i * t->d_row + (v + 1) * VECTOR_ELEMS - 1));
         if (beta != 0.0 && c != d)
             TILE(prefetch_c)(t, c, rows);
     }
@@ -151,8 +154,8 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
         for (int u = 0; u < TGI_TILE_UNROLL; u++) {
             TILE(add_k)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, u);
 #pragma GCC unroll 3
-            for (int v = 0; v < vectors && TILE_ROWS == DIRECT_ROWS; v++)
-                __builtin_prefetch(b + b_ahead + v * VECTOR_ELEMS, 0, 2);
+            for (int v = 0; v < vectors && (TILE_ROWS == DIRECT_ROWS || b_ahead); v++)
+                __builtin_prefetch(b + b_ahead + (v + 1) * VECTOR_ELEMS - 1, 0, 2);
             b += b_row;
             if (order == TGI_A_ALONG_ROWS) {
                 __builtin_prefetch(a[0] + a_ahead, 0, 2);
@@ -197,10 +200,14 @@ TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start, con
     const ACC(elem) *c = c_start;
     ACC(elem) *d = d_start;
     const ACC(elem) *bias = bias_start;
+    int64_t b_ahead = t->b_ahead;
     for (int64_t left = t->tile_count;;) {
-        TILE(tile_body)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole);
+        TILE(tile_body)
+        (t, a, b, c, d, bias, alpha, beta, b_ahead, rows, vectors, order, is_whole);
         if (--left == 0)
             return;
+        if (TILE_ROWS != DIRECT_ROWS)
+            b_ahead = 0; /* the first tile has prefetched the next micropanel */
         a += t->a_tile_stride;
         b += t->b_tile_stride;
         c = D_AT(c, t->c_tile_stride);
