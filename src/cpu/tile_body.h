@@ -14,25 +14,35 @@
 #define A_ROW(base, stride, i) ((base)[(i) / 3] + (i) % 3 * (stride))
 
 /* Rows of A that lie along k are prefetched line by line, all rows of a line before the next one.
- * An iteration of the loop prefetches about as much as it reads. */
+ * An iteration of the loop prefetches about as much as it reads: so many lines for up to 8 rows,
+ * and twice as many for more. */
 #define AHEAD_LINE ((int)(64 / sizeof(IN(elem))))
 #define AHEAD_LINES ((int)(TGI_TILE_UNROLL * sizeof(IN(elem)) / 8))
 
 /* Tiles of the packed family prefetch the next blocks too. */
 #define HAS_PREFETCH (TILE_ROWS == PACKED_ROWS && TILE_VECTORS == PACKED_VECTORS)
 
-/* Prefetches the next of these lines. */
+/* Prefetches one of these lines and goes on to the next one. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(prefetch_line)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, const int rows)
+{
+    __builtin_prefetch(*ahead, 0, 2);
+    *ahead += a_stride;
+    if (++*ahead_row == rows) {
+        *ahead_row = 0;
+        *ahead += AHEAD_LINE - rows * a_stride;
+    }
+}
+
+/* Prefetches the lines of an iteration. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, const int rows)
 {
 #pragma GCC unroll 2
     for (int line = 0; line < AHEAD_LINES; line++) {
-        __builtin_prefetch(*ahead, 0, 2);
-        *ahead += a_stride;
-        if (++*ahead_row == rows) {
-            *ahead_row = 0;
-            *ahead += AHEAD_LINE - rows * a_stride;
-        }
+        TILE(prefetch_line)(ahead, ahead_row, a_stride, rows);
+        if (rows > 8)
+            TILE(prefetch_line)(ahead, ahead_row, a_stride, rows);
     }
 }
 
