@@ -1,14 +1,18 @@
-# CUDA device code: nvcc compiles each source to one image for all architectures, and the images are
-# embedded in the library. Where the CUDA backend is left out, the host code still plans for chips,
-# and no context can be made.
+# CUDA device code: nvcc compiles each source to one image for all architectures. For each
+# architecture, images are compressed to packs (src/cuda/runtime/pack.h), which are embedded in the
+# library. Where the CUDA backend is left out, the host code still plans for chips, and no context
+# can be made.
 tg_add_part_option(TG_CUDA "CUDA backend")
 set(TG_CUDA_ARCHITECTURES "75;80;89;90a;ptx" CACHE STRING
     "Ascending chips with images; ptx: PTX for later ones; empty: none, for tests of the host code")
 
 find_program(TG_NVCC nvcc HINTS "$ENV{CUDA_HOME}/bin" "$ENV{CUDA_PATH}/bin" /usr/local/cuda/bin)
+find_program(TG_XZ xz)
 set(missing "")
 if(NOT TG_NVCC AND NOT TG_CUDA_ARCHITECTURES STREQUAL "")
     set(missing "NVIDIA's CUDA toolkit (nvcc on PATH, in CUDA_HOME/bin, or -DTG_NVCC=PATH)")
+elseif(NOT TG_XZ AND NOT TG_CUDA_ARCHITECTURES STREQUAL "")
+    set(missing "xz (apt-get install xz-utils)")
 endif()
 tg_choose_part(TG_CUDA TG_HAVE_CUDA "CUDA backend" ${missing})
 if(NOT TG_HAVE_CUDA)
@@ -78,11 +82,32 @@ function(tg_choose_architectures range options names)
     set(${names} "${found}" PARENT_SCOPE)
 endfunction()
 
-# tg_add_device_images(target image_source entry...): an entry is a source under the current folder
-# and the range of architectures that it is compiled for, "kernels/dmma/dmma.cu:80-"; without one
-# it is "75-". image_source, a source of `target`, embeds the images and reads from images.def which
-# code each has, and for which instruction sets of isa.def the build has code. The compiler's report
-# on each image lies beside it as NAME.txt. The images are a target of their own, so that they
+# tg_add_pack(pack code out image...) makes a pack of the code that the images have for an
+# architecture, and sets `out` to its file. Machine code has units of 16 bytes, which lp and pb tell
+# xz.
+function(tg_add_pack pack code out)
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/images/${pack}.${code}")
+    set(model "lc=0,lp=4,pb=4")
+    if(code MATCHES "^compute_")
+        set(model "lc=3,lp=0,pb=0")
+    endif()
+    add_custom_command(OUTPUT "${file}.lzma"
+        COMMAND pack_images ${code} "${file}" ${ARGN}
+        COMMAND "${TG_XZ}" --force --format=lzma
+                --lzma1=preset=9e,${model},dict=16MiB,nice=273 "${file}"
+        DEPENDS pack_images ${ARGN}
+        COMMENT "Compressing device code ${pack} for ${code}"
+        VERBATIM)
+    set(${out} "${file}.lzma" PARENT_SCOPE)
+endfunction()
+
+# tg_add_device_images(target image_source entry...): an entry is a source under the current folder,
+# the range of architectures that it is compiled for, "kernels/dmma/dmma.cu:80-", without one "75-",
+# and the image with whose machine code its own is packed, if that is much the same. All PTX of an
+# architecture is one pack, because a driver compiles it for longer than a pack takes to unpack.
+# image_source, a source of `target`, embeds the packs and reads from images.def which code each
+# image has and where, and for which instruction sets of isa.def the build has code. The compiler's
+# report on each image lies beside it as NAME.txt. Packs are a target of their own, so that images
 # compile at the same time as host objects.
 function(tg_add_device_images target image_source)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/images")
@@ -93,38 +118,60 @@ function(tg_add_device_images target image_source)
         set(names "none")
     endif()
     set(table "#ifdef TGI_IMAGE\n")
-    set(images "")
+    set(packs "")
+    set(places "")
     foreach(entry IN LISTS ARGN)
-        string(REGEX MATCH "^([^:]+):?(.*)$" unused "${entry}")
+        string(REGEX MATCH "^([^:]+):?([^:]*):?(.*)$" unused "${entry}")
         set(source "${CMAKE_CURRENT_SOURCE_DIR}/${CMAKE_MATCH_1}")
         set(path "${CMAKE_MATCH_1}")
         set(range "${CMAKE_MATCH_2}")
+        set(pack "${CMAKE_MATCH_3}")
         if(range STREQUAL "")
             set(range 75-)
         endif()
         get_filename_component(name "${source}" NAME_WE)
+        if(pack STREQUAL "")
+            set(pack "${name}")
+        endif()
         set(image "${folder}/${name}.fatbin")
         tg_choose_architectures("${range}" options codes)
-        string(JOIN " " codes ${codes})
-        if(options STREQUAL "")
-            set(image "${CMAKE_CURRENT_BINARY_DIR}/none.fatbin") # images compiled earlier stay
-            file(WRITE "${image}" "no image\n")
-        else()
+        if(NOT options STREQUAL "")
             add_custom_command(OUTPUT "${image}"
                 BYPRODUCTS "${folder}/${name}.txt"
                 COMMAND "${CMAKE_COMMAND}" "-DREPORT=${folder}/${name}.txt"
                         -P "${PROJECT_SOURCE_DIR}/cmake/CompileImage.cmake" --
                         "${TG_NVCC}" -fatbin -std=c++17 -O3 --Werror all-warnings -Xptxas -v
                         -I "${CMAKE_CURRENT_SOURCE_DIR}" -I "${PROJECT_SOURCE_DIR}/include"
-                        ${options} --compress-mode=size -MD -MF "${image}.d" -o "${image}"
+                        ${options} --compress-mode=none -MD -MF "${image}.d" -o "${image}"
                         "${source}"
                 DEPENDS "${source}"
                 DEPFILE "${image}.d"
                 COMMENT "Compiling device code ${path}"
                 VERBATIM)
         endif()
-        list(APPEND images "${image}")
-        string(APPEND table "TGI_IMAGE(${name}, \"${image}\", \"${codes}\")\n")
+        foreach(code IN LISTS codes)
+            string(REGEX REPLACE "^compute_.*" "ptx" packed "${code}")
+            if(NOT packed STREQUAL "ptx")
+                set(packed "${pack}")
+            endif()
+            list(LENGTH images_${packed}_${code} place)
+            list(APPEND images_${packed}_${code} "${image}")
+            list(APPEND packs "${packed} ${code}")
+            string(APPEND places "TGI_IMAGE_PLACE(${name}, ${code}, ${packed}, ${place})\n")
+        endforeach()
+        string(JOIN " " codes ${codes})
+        string(APPEND table "TGI_IMAGE(${name}, \"${codes}\")\n")
+    endforeach()
+    string(APPEND table "#endif\n#ifdef TGI_IMAGE_PLACE\n${places}#endif\n#ifdef TGI_PACK\n")
+    list(REMOVE_DUPLICATES packs)
+    set(files "")
+    foreach(entry IN LISTS packs)
+        string(REPLACE " " ";" entry "${entry}")
+        list(GET entry 0 pack)
+        list(GET entry 1 code)
+        tg_add_pack(${pack} ${code} file ${images_${pack}_${code}})
+        list(APPEND files "${file}")
+        string(APPEND table "TGI_PACK(${pack}, ${code}, \"${file}\")\n")
     endforeach()
     string(APPEND table "#endif\n#ifdef TGI_IMAGE_CODE\n")
     file(STRINGS "${PROJECT_SOURCE_DIR}/src/core/isa.def" isas REGEX "^TGI_ISA\\(cuda,")
@@ -137,8 +184,8 @@ function(tg_add_device_images target image_source)
                         "#define TGI_IMAGE_ARCHITECTURES \"${names}\"\n#endif\n")
     file(CONFIGURE OUTPUT "${folder}/images.def" CONTENT "${table}" @ONLY)
     target_include_directories(${target} PRIVATE "${folder}")
-    add_custom_target(${target}_images DEPENDS ${images})
+    add_custom_target(${target}_images DEPENDS ${files})
     add_dependencies(${target} ${target}_images)
     set_source_files_properties(${image_source} PROPERTIES
-        OBJECT_DEPENDS "${images};${folder}/images.def")
+        OBJECT_DEPENDS "${files};${folder}/images.def")
 endfunction()

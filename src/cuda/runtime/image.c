@@ -3,36 +3,56 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/arch.h"
 #include "core/kernels.h"
 #include "core/status.h"
+#include "cuda/runtime/pack.h"
+#include "cuda/runtime/ptx_text.h"
 
-/* CMake writes images.def: TGI_IMAGE(name, path of the compiled image, architectures of its code)
- * for each source, and TGI_IMAGE_ARCHITECTURES. The bytes go into read-only data under hidden
- * names. */
-#define TGI_IMAGE(name, path, codes)                                                               \
+/* CMake writes images.def: TGI_IMAGE(name, architectures of its code) for each source,
+ * TGI_IMAGE_PLACE(name, architecture, pack, place in the pack) for each of its codes,
+ * TGI_PACK(pack, architecture, path of its file), and TGI_IMAGE_ARCHITECTURES. The bytes of packs
+ * go into read-only data under hidden names. */
+#define TGI_PACK(pack, code, path)                                                                 \
     __asm__(".pushsection .rodata\n"                                                               \
-            ".balign 64\n"                                                                         \
-            ".hidden tgi_image_" #name "\n"                                                        \
-            ".globl tgi_image_" #name "\n"                                                         \
-            "tgi_image_" #name ":\n"                                                               \
+            ".hidden tgi_pack_" #pack "_" #code "\n"                                               \
+            ".globl tgi_pack_" #pack "_" #code "\n"                                                \
+            "tgi_pack_" #pack "_" #code ":\n"                                                      \
             ".incbin \"" path "\"\n"                                                               \
+            ".hidden tgi_pack_end_" #pack "_" #code "\n"                                           \
+            ".globl tgi_pack_end_" #pack "_" #code "\n"                                            \
+            "tgi_pack_end_" #pack "_" #code ":\n"                                                  \
             ".byte 0\n"                                                                            \
             ".popsection\n");                                                                      \
-    extern const unsigned char tgi_image_##name[] __attribute__((visibility("hidden")));
+    extern const unsigned char tgi_pack_##pack##_##code[] __attribute__((visibility("hidden")));   \
+    extern const unsigned char tgi_pack_end_##pack##_##code[] __attribute__((visibility("hidden")));
 #include <images.def>
-#undef TGI_IMAGE
+#undef TGI_PACK
+
+/* The code of an image for an architecture is image `place` of a pack. */
+static const struct code {
+    const char *image, *architecture;
+    const unsigned char *pack, *pack_end;
+    int place;
+} image_codes[] = {
+#define TGI_IMAGE_PLACE(name, code, pack, place)                                                   \
+    {#name, #code, tgi_pack_##pack##_##code, tgi_pack_end_##pack##_##code, place},
+#include <images.def>
+#undef TGI_IMAGE_PLACE
+    {NULL, NULL, NULL, NULL, 0}};
 
 static const struct {
     const char *name, *codes;
-    const unsigned char *bytes;
 } images[] = {
-#define TGI_IMAGE(name, path, codes) {#name, codes, tgi_image_##name},
+#define TGI_IMAGE(name, codes) {#name, codes},
 #include <images.def>
 #undef TGI_IMAGE
 };
 enum { image_count = sizeof images / sizeof images[0] };
 _Static_assert(image_count <= TGI_CUDA_IMAGE_COUNT, "a device has room for every image");
+
+static const char no_code[] = "no code";
 
 const char *tgi_cuda_architectures(void)
 {
@@ -90,39 +110,40 @@ static int read_code(const char **codes, int *is_ptx, int *is_exact)
     return number;
 }
 
-/* Finds the code that the driver takes for a chip, and sets *features to those of the chips that it
- * is compiled for. Returns 0 if the chip runs none. */
-static int find_code(const char *codes, int capability, unsigned *features)
+/* Finds the code that the chip runs best, as the driver ranks code: machine code before PTX, then
+ * later code first. Sets *features to those of the chips that it is compiled for. Returns where
+ * its architecture stands in `codes`, or NULL if the chip runs none. */
+static const char *find_code(const char *codes, int capability, unsigned *features)
 {
+    const char *found = NULL;
     int best = 0;
-    for (const char *next = codes; *next;) {
+    for (const char *code = codes, *next = codes; *next; code = next) {
         int is_ptx, is_exact;
         const int number = read_code(&next, &is_ptx, &is_exact);
         const int can_run = is_exact ? number == capability
                             : is_ptx ? number <= capability
                                      : number / 10 == capability / 10 && number <= capability;
-        /* Codes are ranked as the driver ranks them: machine code before PTX, then later code
-         * first. */
         const int rank = 2 * number + 10000 * !is_ptx + is_exact;
         if (!can_run || rank <= best)
             continue;
         *features =
             tgi_arch_find(number)->features & (is_exact ? ~0u : ~(unsigned)TGI_FEATURE_WGMMA);
         best = rank;
+        found = code;
     }
-    return best > 0;
+    return found;
 }
 
 int tgi_cuda_serves(const char *codes, int capability, tgi_isa isa)
 {
     unsigned features;
-    return find_code(codes, capability, &features) && tgi_kernels_isa_runs(isa, features);
+    return find_code(codes, capability, &features) != NULL && tgi_kernels_isa_runs(isa, features);
 }
 
 int tgi_cuda_code_uses(const char *codes, int capability, unsigned feature)
 {
     unsigned features;
-    return find_code(codes, capability, &features) && (features & feature) != 0;
+    return find_code(codes, capability, &features) != NULL && (features & feature) != 0;
 }
 
 int tgi_cuda_image_uses(const char *image, int capability, unsigned feature)
@@ -141,6 +162,65 @@ int tgi_cuda_has_image(const char *image, int capability, tgi_isa isa)
     return i < image_count && tgi_cuda_serves(images[i].codes, capability, isa);
 }
 
+/* Finds the image's code for the chip. Returns NULL if there is none. */
+static const struct code *find_image_code(int image, int capability)
+{
+    unsigned features;
+    const char *best = find_code(images[image].codes, capability, &features);
+    for (const struct code *code = image_codes; best && code->image; code++) {
+        const size_t length = strlen(code->architecture);
+        if (strcmp(code->image, images[image].name) == 0 &&
+            strncmp(code->architecture, best, length) == 0 &&
+            (best[length] == ' ' || best[length] == '\0'))
+            return code;
+    }
+    return NULL;
+}
+
+/* Unpacks code. *text receives a block for tgi_alloc_free, in which the code begins at byte
+ * *begin. */
+static tg_status unpack(const struct code *code, char **text, int64_t *begin)
+{
+    tgi_pack_head head;
+    const int64_t packed_bytes = code->pack_end - code->pack;
+    tg_status status =
+        tgi_pack_unpack(code->pack, packed_bytes, (unsigned char *)&head, sizeof head);
+    if (status)
+        return status;
+    const int64_t end = (int64_t)head.end[code->place];
+    *begin = (int64_t)(code->place > 0 ? head.end[code->place - 1] : sizeof head);
+    *text = tgi_alloc_block(end);
+    if (!*text)
+        return TG_STATUS_OUT_OF_MEMORY;
+    status = tgi_pack_unpack(code->pack, packed_bytes, (unsigned char *)*text, end);
+    if (status || strncmp(code->architecture, "compute_", 8) != 0)
+        return status;
+    char *form = *text;
+    *text = tgi_alloc_block(tgi_ptx_write(form + *begin, end - *begin, 1, NULL));
+    if (*text)
+        tgi_ptx_write(form + *begin, end - *begin, 1, *text);
+    *begin = 0;
+    tgi_alloc_free(form);
+    return *text ? TG_STATUS_OK : TG_STATUS_OUT_OF_MEMORY;
+}
+
+/* Loads the image's code for the chip. A driver that gets no code names the error. */
+static tg_status load(tgi_cuda_device *device, int image)
+{
+    const struct code *code = find_image_code(image, device->capability);
+    char *text = NULL;
+    int64_t begin = 0;
+    void *module = NULL;
+    tg_status status = code ? unpack(code, &text, &begin) : TG_STATUS_OK;
+    if (!status) {
+        const int error = device->driver->load_module(&module, text ? text + begin : no_code);
+        status = error ? fail_loading(device, images[image].name, error) : TG_STATUS_OK;
+    }
+    tgi_alloc_free(text);
+    device->modules[image] = module;
+    return status;
+}
+
 tg_status tgi_cuda_find_function(tgi_cuda_device *device, const char *image, const char *symbol,
                                  void **function)
 {
@@ -152,13 +232,9 @@ tg_status tgi_cuda_find_function(tgi_cuda_device *device, const char *image, con
                                "this build has no image \"%s\" for %s; build it with nvcc", image,
                                symbol);
     }
-    if (!device->modules[i]) {
-        void *module = NULL;
-        int error = driver->load_module(&module, images[i].bytes);
-        if (error)
-            return fail_loading(device, image, error);
-        device->modules[i] = module;
-    }
+    const tg_status status = device->modules[i] ? TG_STATUS_OK : load(device, i);
+    if (status)
+        return status;
     int error = driver->find_function(function, device->modules[i], symbol);
     if (!error)
         return TG_STATUS_OK;
