@@ -1,5 +1,5 @@
 # CUDA device code: nvcc compiles each source to one image for all architectures. For each
-# architecture, images are compressed to packs (src/cuda/runtime/pack.h), which are embedded in the
+# architecture, images are compressed to packs (src/core/pack.h), which are embedded in the
 # library. Where the CUDA backend is left out, the host code still plans for chips, and no context
 # can be made.
 tg_add_part_option(TG_CUDA "CUDA backend")
@@ -82,23 +82,21 @@ function(tg_choose_architectures range options names)
     set(${names} "${found}" PARENT_SCOPE)
 endfunction()
 
-# tg_add_pack(pack code out image...) makes a pack of the code that the images have for an
-# architecture, and sets `out` to its file. Machine code has units of 16 bytes, which lp and pb tell
-# xz.
-function(tg_add_pack pack code out)
-    set(file "${CMAKE_CURRENT_BINARY_DIR}/images/${pack}.${code}")
-    set(model "lc=0,lp=4,pb=4")
-    if(code MATCHES "^compute_")
-        set(model "lc=3,lp=0,pb=0")
+# tg_add_pack(file code input...) makes `file`.lzma of texts, if `code` is `text`, or of the code
+# that images have for an architecture. Machine code has units of 16 bytes, which lp and pb tell xz.
+function(tg_add_pack file code)
+    get_filename_component(name "${file}" NAME)
+    set(model "lc=3,lp=0,pb=0")
+    if(code MATCHES "^sm_")
+        set(model "lc=0,lp=4,pb=4")
     endif()
     add_custom_command(OUTPUT "${file}.lzma"
-        COMMAND pack_images ${code} "${file}" ${ARGN}
+        COMMAND make_pack ${code} "${file}" ${ARGN}
         COMMAND "${TG_XZ}" --force --format=lzma
                 --lzma1=preset=9e,${model},dict=16MiB,nice=273 "${file}"
-        DEPENDS pack_images ${ARGN}
-        COMMENT "Compressing device code ${pack} for ${code}"
+        DEPENDS make_pack ${ARGN}
+        COMMENT "Compressing ${name}"
         VERBATIM)
-    set(${out} "${file}.lzma" PARENT_SCOPE)
 endfunction()
 
 # tg_add_device_images(target image_source entry...): an entry is a source under the current folder,
@@ -169,9 +167,10 @@ function(tg_add_device_images target image_source)
         string(REPLACE " " ";" entry "${entry}")
         list(GET entry 0 pack)
         list(GET entry 1 code)
-        tg_add_pack(${pack} ${code} file ${images_${pack}_${code}})
-        list(APPEND files "${file}")
-        string(APPEND table "TGI_PACK(${pack}, ${code}, \"${file}\")\n")
+        set(file "${folder}/${pack}.${code}")
+        tg_add_pack("${file}" ${code} ${images_${pack}_${code}})
+        list(APPEND files "${file}.lzma")
+        string(APPEND table "TGI_PACK(${pack}, ${code}, \"${file}.lzma\")\n")
     endforeach()
     string(APPEND table "#endif\n#ifdef TGI_IMAGE_CODE\n")
     file(STRINGS "${PROJECT_SOURCE_DIR}/src/core/isa.def" isas REGEX "^TGI_ISA\\(cuda,")

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/pack.h"
 
 /* The places are relative to themselves, so that loading the library needs no relocation. The first
  * entry of each object has no return address and the place of the list of its files, which are such
@@ -66,40 +67,59 @@ static void find_shared_range(void)
     }
 }
 
-/* CMake writes sources.def: TGI_SIM_SOURCE(name, file, path) for each source of the kernels. */
-#define TGI_SIM_SOURCE(name, file, path)                                                           \
-    __asm__(".pushsection .rodata\n"                                                               \
-            ".hidden tgi_sim_source_" #name "\n"                                                   \
-            ".globl tgi_sim_source_" #name "\n"                                                    \
-            "tgi_sim_source_" #name ":\n"                                                          \
-            ".incbin \"" path "\"\n"                                                               \
-            ".byte 0\n"                                                                            \
-            ".popsection\n");                                                                      \
-    extern const char tgi_sim_source_##name[] __attribute__((visibility("hidden")));
+/* CMake writes sources.def: TGI_SIM_SOURCE(file) for each source of the kernels, in the order of
+ * the pack whose path is TGI_SIM_SOURCES. */
 #include <sources.def>
-#undef TGI_SIM_SOURCE
+__asm__(".pushsection .rodata\n"
+        ".hidden tgi_sim_pack\n"
+        ".globl tgi_sim_pack\n"
+        "tgi_sim_pack:\n"
+        ".incbin \"" TGI_SIM_SOURCES "\"\n"
+        ".hidden tgi_sim_pack_end\n"
+        ".globl tgi_sim_pack_end\n"
+        "tgi_sim_pack_end:\n"
+        ".byte 0\n"
+        ".popsection\n");
+extern const unsigned char tgi_sim_pack[] __attribute__((visibility("hidden")));
+extern const unsigned char tgi_sim_pack_end[] __attribute__((visibility("hidden")));
 
 static struct {
-    const char *file, *text;
+    const char *file;
     const char **lines; /* where each line begins */
     int line_count;
 } sources[] = {
-#define TGI_SIM_SOURCE(name, file, path) {file, tgi_sim_source_##name, NULL, 0},
+#define TGI_SIM_SOURCE(file) {file, NULL, 0},
 #include <sources.def>
 #undef TGI_SIM_SOURCE
 };
 
 enum { source_count = sizeof sources / sizeof sources[0] };
+static char *texts; /* the unpacked pack */
+
+/* Unpacks the sources. Returns 0 without memory. */
+static int unpack_sources(tgi_pack_head *head)
+{
+    const int64_t packed_bytes = tgi_sim_pack_end - tgi_sim_pack;
+    if (tgi_pack_unpack(tgi_sim_pack, packed_bytes, (unsigned char *)head, sizeof *head))
+        return 0;
+    const int64_t bytes = (int64_t)head->end[source_count - 1];
+    tgi_alloc_free(texts); /* an earlier try had no memory for the lines */
+    texts = tgi_alloc_block(bytes);
+    return texts && !tgi_pack_unpack(tgi_sim_pack, packed_bytes, (unsigned char *)texts, bytes);
+}
 
 /* Returns 0 without memory. */
 static int list_lines(void)
 {
+    tgi_pack_head head;
+    if (!unpack_sources(&head))
+        return 0;
     for (int i = 0; i < source_count; i++) {
-        const char *text = sources[i].text;
+        const char *text = texts + (i > 0 ? head.end[i - 1] : sizeof head);
         int count = 1;
         for (const char *end = text; (end = strchr(end, '\n')); end++)
             count++;
-        tgi_alloc_free(sources[i].lines); /* an earlier try had no memory for the rest */
+        tgi_alloc_free(sources[i].lines);
         sources[i].lines = tgi_alloc_object((int64_t)sizeof text * count);
         sources[i].line_count = count;
         if (!sources[i].lines)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/runtime/pack.h"
+#include "core/pack.h"
 #include "cuda/runtime/ptx_text.h"
 
 static int pack_count;

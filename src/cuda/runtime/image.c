@@ -7,7 +7,7 @@
 #include "core/arch.h"
 #include "core/kernels.h"
 #include "core/status.h"
-#include "cuda/runtime/pack.h"
+#include "core/pack.h"
 #include "cuda/runtime/ptx_text.h"
 
 /* CMake writes images.def: TGI_IMAGE(name, architectures of its code) for each source,

@@ -1,12 +1,13 @@
 /*
- * pack_images ARCHITECTURE FILE IMAGE...: writes the code that the compiled images have for an
- * architecture, "sm_90a" or "compute_90", to FILE in the order of a pack (cuda/runtime/pack.h). It
- * runs when the library is built.
+ * make_pack ARCHITECTURE FILE IMAGE...: writes the code that the compiled images have for an
+ * architecture, "sm_90a" or "compute_90", to FILE in the order of a pack (core/pack.h): machine
+ * code as ELF files, PTX in the form of ptx_text.h. With "text" in place of an architecture it
+ * takes any files as they are. It runs when the library is built.
  *
  * An image is a file of nvcc -fatbin --compress-mode=none: a head, then parts with heads of their
  * own, one for each architecture and kind of code.
  */
-#include "cuda/runtime/pack.h"
+#include "core/pack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,11 +31,11 @@ typedef struct part_head {
     uint32_t number; /* 10 major + minor */
 } part_head;
 
-enum { ptx = 1, machine_code = 2 };
+enum { text = 0, ptx = 1, machine_code = 2 };
 
 static void fail(const char *name, const char *what)
 {
-    fprintf(stderr, "pack_images: %s: %s\n", name, what);
+    fprintf(stderr, "make_pack: %s: %s\n", name, what);
     exit(1);
 }
 
@@ -79,13 +80,18 @@ static void append_ptx(FILE *file, const char *name, const char *text, int64_t b
     free(again);
 }
 
-/* Finds the code of a kind for an architecture in an image, and appends it. */
+/* Appends a text, or the code of a kind for an architecture that it finds in an image. */
 static void append_image(FILE *file, const char *name, int kind, uint32_t number)
 {
     size_t bytes;
     char *image = read_file(name, &bytes);
     fatbin_head head;
     part_head part;
+    if (kind == text) {
+        append(file, name, image, bytes);
+        free(image);
+        return;
+    }
     memcpy(&head, image, bytes < sizeof head ? bytes : sizeof head);
     if (bytes < sizeof head || head.magic != FATBIN_MAGIC)
         fail(name, "is not a file of nvcc -fatbin");
@@ -109,9 +115,11 @@ static void append_image(FILE *file, const char *name, int kind, uint32_t number
 int main(int argc, char **argv)
 {
     tgi_pack_head head = {0};
-    if (argc < 4 || argc - 3 > TGI_PACK_IMAGE_COUNT)
-        fail("usage", "pack_images ARCHITECTURE FILE IMAGE...");
-    const int kind = strncmp(argv[1], "sm_", 3) == 0 ? machine_code : ptx;
+    if (argc < 4 || argc - 3 > TGI_PACK_PART_COUNT)
+        fail("usage", "make_pack ARCHITECTURE FILE IMAGE...");
+    const int kind = strcmp(argv[1], "text") == 0      ? text
+                     : strncmp(argv[1], "sm_", 3) == 0 ? machine_code
+                                                       : ptx;
     const char *digits = strpbrk(argv[1], "0123456789");
     const uint32_t number = digits ? (uint32_t)strtoul(digits, NULL, 10) : 0;
     FILE *file = fopen(argv[2], "wb");

@@ -3,7 +3,7 @@
  * earlier bits of its kind had. The numbers are bytes and, for bytes that came before, their
  * distance and count.
  */
-#include "cuda/runtime/pack.h"
+#include "core/pack.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -233,5 +233,5 @@ tg_status tgi_pack_unpack(const unsigned char *packed, int64_t packed_bytes,
     tgi_alloc_free(d);
     return is_whole ? TG_STATUS_OK
                     : tgi_status_fail(TG_STATUS_DEVICE_FAILURE,
-                                      "device code in the library is damaged; install it again");
+                                      "a part of the library is damaged; install it again");
 }

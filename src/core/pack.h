@@ -1,0 +1,29 @@
+/*
+ * Declares a pack: texts, or images of device code, that are compressed together. The library
+ * embeds packs, which cuda/runtime/make_pack.c and xz make when it is built
+ * (cmake/DeviceImages.cmake).
+ *
+ * A pack is a stream of the format .lzma. Unpacked it begins with a tgi_pack_head. Its parts
+ * follow, each from a multiple of TGI_PACK_UNIT_BYTES on and with at least one zero byte behind it.
+ */
+#ifndef TGI_PACK_H
+#define TGI_PACK_H
+
+#include <stdint.h>
+
+#include "tilegemm.h"
+
+#define TGI_PACK_UNIT_BYTES 64
+#define TGI_PACK_PART_COUNT 64
+
+/* Part `i` ends at byte end[i], a multiple of TGI_PACK_UNIT_BYTES, where the next one begins. */
+typedef struct tgi_pack_head {
+    uint64_t end[TGI_PACK_PART_COUNT];
+} tgi_pack_head;
+
+/* Unpacks the first `bytes` bytes of the stream to `unpacked`. Errors: OUT_OF_MEMORY,
+ * DEVICE_FAILURE (the stream is damaged or shorter). */
+tg_status tgi_pack_unpack(const unsigned char *packed, int64_t packed_bytes,
+                          unsigned char *unpacked, int64_t bytes);
+
+#endif
