@@ -51,7 +51,10 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
     /* Further blocks of a multiprocessor wait at the same time, but share its instructions. */
     const double further = fmax(0.0, work->block_count / gpu->sm_count - 1.0);
     const double issue_s = further * words * (f->direct_issue_s + work->block_k * f->direct_k_s);
-    return f->launch_s + fmax(latency_s + issue_s, find_least_seconds(gpu, p));
+    const double others = work->cluster_blocks - 1.0;
+    const double cluster_s =
+        others > 0.0 ? f->direct_cluster_s[0] + others * f->direct_cluster_s[1] : 0.0;
+    return f->launch_s + fmax(latency_s + issue_s + cluster_s, find_least_seconds(gpu, p));
 }
 
 double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)

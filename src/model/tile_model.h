@@ -18,17 +18,18 @@ typedef enum tgi_access {
 
 /* The work of a kernel's blocks. */
 typedef struct tgi_tile_work {
-    double block_count; /* blocks of all tiles, splits and batch entries */
-    double block_k;     /* elements along k of one block, over all its tiles */
-    double split_count; /* splits of a tile */
-    double tile_cols;   /* columns of a tile of families rank and dot */
-    double copy_bytes;  /* bytes of the narrower of the accesses to A and B in family mma */
-    double copy_k;      /* k of a stage of a wide tile of family small; 0: it is not wide */
-    double sum_share;   /* share of a wide tile's sums that are multiplied */
-    double tile_count;  /* tiles of a block's stage, family batch; of a block, rank and dot */
-    double a_lines;     /* lines of A that a warp of family small without stages reads at once */
-    int blocks_per_sm;  /* most resident blocks */
-    int is_rounding;    /* 1: a kernel of family mma rounds FP32 to TF32 beside its products */
+    double block_count;    /* blocks of all tiles, splits and batch entries */
+    double block_k;        /* elements along k of one block, over all its tiles */
+    double split_count;    /* splits of a tile */
+    double tile_cols;      /* columns of a tile of families rank and dot */
+    double copy_bytes;     /* bytes of the narrower of the accesses to A and B in family mma */
+    double copy_k;         /* k of a stage of a wide tile of family small; 0: it is not wide */
+    double sum_share;      /* share of a wide tile's sums that are multiplied */
+    double tile_count;     /* tiles of a block's stage, family batch; of a block, rank and dot */
+    double cluster_blocks; /* blocks of a cluster that share out k in family small without stages */
+    double a_lines;        /* lines of A that a warp of family small without stages reads at once */
+    int blocks_per_sm;     /* most resident blocks */
+    int is_rounding;       /* 1: a kernel of family mma rounds FP32 to TF32 beside its products */
     tgi_access access;
 } tgi_tile_work;
 

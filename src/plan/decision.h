@@ -34,7 +34,8 @@ typedef struct tgi_tile_decision {
     int is_transposed;  /* 1: families small and mma compute D^T = B^T A^T */
     int short_cols;     /* columns of a block of the short function of family small; 0: another */
     int direct_lanes;   /* threads that share out k in family small without stages; 0: by stages */
-    int64_t direct_blocks; /* blocks of small without stages, over all batch entries */
+    int direct_cluster; /* its blocks of a cluster that share out k too; 1: no cluster */
+    int64_t direct_blocks; /* its blocks, over all batch entries */
 } tgi_tile_decision;
 
 /* The decision of CUDA family batch. block_count blocks of thread_count threads share out groups of

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "cuda/families/gemm.h"
+#include "model/figures.h"
 #include "kernels/small/small_shape.h"
 
 #define WARP 32
@@ -97,23 +98,29 @@ static double count_a_lines(const tgi_problem *p, int lanes)
     return !is_apart ? 1.0 : lanes < WARP ? lanes : WARP;
 }
 
-/* Proposes the function without stages with `lanes` threads that share out k, if it is predicted to
- * be faster than what was proposed before. */
+/* Proposes the function without stages with `lanes` threads of each of `cluster` blocks that share
+ * out k, if it is predicted to be faster than what was proposed before. */
 static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t units, int lanes,
-                       tgi_proposal *proposal)
+                       int cluster, tgi_proposal *proposal)
 {
     const int64_t cols = TGI_SMALL_DIRECT_THREADS / lanes;
+    const double *used = tgi_figures_find(machine->gpu.capability)->cluster_sms;
+    const double most = machine->gpu.sm_count * used[cluster - 1] / used[0];
     /* Short lines of A share the lines of a cache. */
     const double pitch_bytes = fabs((double)p->a.col) * (double)tgi_type_bytes(p->type);
     const tgi_tile_work work = {
-        .block_count = (double)tgi_divide_up(units, cols) * (double)p->batch_count,
-        .block_k = (double)tgi_divide_up(p->k, lanes),
+        .block_count = (double)tgi_divide_up(units, cols) * (double)p->batch_count * cluster,
+        .block_k = (double)tgi_divide_up(p->k, (int64_t)lanes * cluster),
         .split_count = lanes,
+        .cluster_blocks = cluster,
         .tile_count = (double)tgi_divide_up(TGI_SMALL_DIRECT_ROWS, lanes),
         .a_lines = fmax(1.0, count_a_lines(p, lanes) * fmin(1.0, pitch_bytes / LINE_BYTES)),
         .copy_k = TGI_SMALL_DIRECT_LOADS,
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
         .blocks_per_sm = count_direct_resident(machine)};
+    /* Clusters that do not all run at once wait for each other. */
+    if (cluster > 1 && work.block_count > most)
+        return;
     const double seconds = tgi_model_direct_seconds(&machine->gpu, p, &work);
     if (proposal->is_legal && seconds >= proposal->predicted_s)
         return;
@@ -126,6 +133,7 @@ static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t
     proposal->decision.tile = (tgi_tile_decision){.split_elems = p->k,
                                                   .split_count = 1,
                                                   .direct_lanes = lanes,
+                                                  .direct_cluster = cluster,
                                                   .direct_blocks = (int64_t)work.block_count};
 }
 
@@ -143,7 +151,10 @@ static void propose_direct(const tgi_machine *machine, const tgi_problem *given,
         return;
     for (int lanes = 1; lanes <= lanes_max; lanes *= 2)
         if (lanes < 2 * p.k || lanes <= TGI_SMALL_DIRECT_ROWS)
-            try_direct(machine, &p, down * p.n, lanes, proposal);
+            try_direct(machine, &p, down * p.n, lanes, 1, proposal);
+    for (int cluster = 2; cluster <= TGI_SMALL_DIRECT_CLUSTER; cluster *= 2)
+        for (int lanes = 8; lanes <= lanes_max && lanes * cluster < p.k; lanes *= 2)
+            try_direct(machine, &p, down * p.n, lanes, cluster, proposal);
     if (proposal->decision.tile.direct_lanes)
         proposal->decision.tile.is_transposed = is_transposed;
 }

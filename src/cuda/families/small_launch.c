@@ -10,6 +10,7 @@ static void prepare_direct(const tgi_problem *p, const tgi_proposal *proposal,
                            tgi_cuda_kernel *multiply)
 {
     const int lanes = proposal->decision.tile.direct_lanes;
+    const int cluster = proposal->decision.tile.direct_cluster;
     const int64_t cols = TGI_SMALL_DIRECT_THREADS / lanes;
     const int64_t units = tgi_divide_up(p->m, TGI_SMALL_DIRECT_ROWS) * p->n;
     const int is_along = tgi_gemm_is_b_along_k(p);
@@ -18,9 +19,11 @@ static void prepare_direct(const tgi_problem *p, const tgi_proposal *proposal,
     multiply->grid[0] = (unsigned)tgi_divide_up(units, cols);
     multiply->grid[1] =
         (unsigned)(p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX);
-    multiply->grid[2] = 1;
+    multiply->grid[2] = multiply->cluster = (unsigned)cluster;
+    multiply->cluster_along = 2;
     multiply->shared_bytes = (unsigned)proposal->shared_bytes;
-    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_direct_%s", tg_get_type_name(p->type));
+    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_direct_%s%s",
+             cluster > 1 ? "cluster_" : "", tg_get_type_name(p->type));
 }
 
 /* Prepares the launch of the short function. */

@@ -36,9 +36,11 @@ static void set_attributes(const tgi_cuda_device *device, tgi_cuda_kernel *kerne
     if (kernel->is_early && can_start_early(device, kernel->image))
         kernel->attributes[kernel->attribute_count++] =
             (tgi_driver_attribute){.name = TGI_CUDA_LAUNCH_EARLY, .value.is_on = 1};
-    if (kernel->cluster > 1)
-        kernel->attributes[kernel->attribute_count++] = (tgi_driver_attribute){
-            .name = TGI_CUDA_LAUNCH_CLUSTER, .value.size = {kernel->cluster, 1, 1}};
+    if (kernel->cluster > 1) {
+        tgi_driver_attribute *cluster = &kernel->attributes[kernel->attribute_count++];
+        *cluster = (tgi_driver_attribute){.name = TGI_CUDA_LAUNCH_CLUSTER, .value.size = {1, 1, 1}};
+        cluster->value.size[kernel->cluster_along] = kernel->cluster;
+    }
 }
 
 /* Finds the kernel's function and sets its attributes. The function is opted in to all shared

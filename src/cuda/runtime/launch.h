@@ -37,7 +37,8 @@ struct tgi_cuda_kernel {
     unsigned shared_bytes; /* dynamic shared memory of a block */
     unsigned attribute_count;
     tgi_driver_attribute attributes[2];
-    unsigned cluster; /* blocks of the grid's first dimension that form a cluster; 0: none */
+    unsigned cluster;  /* blocks that form a cluster; 0: none */
+    int cluster_along; /* the dimension of the grid along which they lie */
     /* 1: programmatic dependent launch. The kernel may start before the stream's kernel ahead of it
      * has ended, which hides part of the start. It waits by tgi_wait_for_stream. */
     int is_early;

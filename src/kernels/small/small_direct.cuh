@@ -3,7 +3,9 @@
  * lie, for a k so short, or a D so small, that stages and barriers would take longer than the
  * products. A thread has some rows of one column of D. Threads share out k. They are neighbours if
  * B lies along k, so that a warp reads a line; else they differ in the block's second dimension, so
- * that a warp reads a row.
+ * that a warp reads a row. In a second function the blocks of a cluster share out k too, for a D of
+ * few elements and a long k. It is one of its own because a barrier of a cluster takes a tenth of
+ * the time of such a kernel, even if it is not reached.
  *
  *     setup()      finds the thread's rows, its column and its first k
  *     load()       loads a thread's elements of some values of k, all at once
@@ -15,10 +17,14 @@
 
 #include "kernels/body.cuh"
 #include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/cluster_element.cuh"
+#include "kernels/ptx/cluster_memory.cuh"
+#include "kernels/ptx/shared_memory.cuh"
 #include "kernels/small/small_shape.h"
 
-/* Type is the type of A and B. */
-template <tg_type Type> struct tgi_direct {
+/* Type is the type of A and B. If Is_clustered is 1, the blocks of a cluster share out k. */
+template <tg_type Type, int Is_clustered> struct tgi_direct {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
     static constexpr int rows = TGI_SMALL_DIRECT_ROWS, at_once = TGI_SMALL_DIRECT_LOADS;
@@ -61,7 +67,8 @@ template <tg_type Type> struct tgi_direct {
 
     sum_type *shared;
     int is_along;         /* 1: threads that share out k are neighbours */
-    int lanes, lane;      /* how many share out k, and this one */
+    int lanes, lane;      /* threads of a block that share out k, and this one */
+    int cluster, rank;    /* blocks that do so, and this one */
     int cols, thread_col; /* columns of D of the block, and this thread's */
     int64_t row, col;     /* the thread's first row, and its column of D */
     int row_count;
@@ -74,6 +81,8 @@ template <tg_type Type> struct tgi_direct {
         lanes = is_along ? blockDim.x : blockDim.y;
         cols = TGI_SMALL_DIRECT_THREADS / lanes;
         lane = is_along ? threadIdx.x : threadIdx.y;
+        cluster = Is_clustered ? gridDim.z : 1;
+        rank = Is_clustered ? blockIdx.z : 0;
         thread_col = is_along ? threadIdx.y : threadIdx.x;
         const unsigned n = static_cast<unsigned>(p.n), unit = blockIdx.x * cols + thread_col;
         row = static_cast<int64_t>(unit / n) * rows;
@@ -86,7 +95,7 @@ template <tg_type Type> struct tgi_direct {
     __device__ __forceinline__ void load(source &from, int left, step<Loads> &next) const
     {
 #pragma unroll
-        for (int i = 0; i < Loads; i++, left -= lanes) {
+        for (int i = 0; i < Loads; i++, left -= lanes * cluster) {
             next.b[i] = left > 0 ? *from.b : elem(0);
 #pragma unroll
             for (int j = 0; j < rows; j++)
@@ -114,6 +123,34 @@ template <tg_type Type> struct tgi_direct {
         multiply(sum, next);
     }
 
+    /* Returns the sum of row `i` of the thread's column over the threads of the block that share
+     * out k, of which shuffles have added `added`. */
+    __device__ __forceinline__ sum_type add_lanes(int i, int added) const
+    {
+        sum_type sum = {};
+#pragma unroll 4
+        for (int from = 0; from < lanes; from += added)
+            sum += shared[i * TGI_SMALL_DIRECT_THREADS + from * cols + thread_col];
+        return sum;
+    }
+
+    /* Returns the sum of row `i` over the blocks of the cluster, in order, which have put theirs in
+     * place of the sum of their first lane. */
+    __device__ __forceinline__ sum_type add_blocks(int i) const
+    {
+        const sum_type *own = shared + i * TGI_SMALL_DIRECT_THREADS + thread_col;
+        sum_type part[TGI_SMALL_DIRECT_CLUSTER], sum = {};
+#pragma unroll
+        for (int from = 0; from < TGI_SMALL_DIRECT_CLUSTER; from++)
+            if (from < cluster)
+                tgi_read_remote(part[from], tgi_find_remote(tgi_shared_address(own), from));
+#pragma unroll
+        for (int from = 0; from < TGI_SMALL_DIRECT_CLUSTER; from++)
+            if (from < cluster)
+                sum += part[from];
+        return sum;
+    }
+
     __device__ __forceinline__ void finish(const tgi_gemm_args &args, int64_t batch,
                                            sum_type (&sum)[rows]) const
     {
@@ -126,13 +163,16 @@ template <tg_type Type> struct tgi_direct {
             shared[i * threads + lane * cols + thread_col] = sum[i];
         /* Without this barrier a thread would read sums that others have yet to put. */
         __syncthreads();
+        if constexpr (Is_clustered) {
 #pragma unroll 1
-        for (int i = lane; i < row_count; i += lanes) {
+            for (int i = lane; i < row_count; i += lanes)
+                shared[i * threads + thread_col] = add_lanes(i, added);
+            tgi_cluster_meet();
+        }
+#pragma unroll 1
+        for (int i = lane; i < row_count && rank == 0; i += lanes) {
             const tgi_column_places place = {0, 1, 1};
-            sum_type value[1] = {};
-#pragma unroll 4
-            for (int from = 0; from < lanes; from += added)
-                value[0] += shared[i * threads + from * cols + thread_col];
+            sum_type value[1] = {Is_clustered ? add_blocks(i) : add_lanes(i, added)};
             if (args.is_sum_alone)
                 tgi_write_elements(args, tgi_offset(args.problem.d, batch, row + i, col), place,
                                    value);
@@ -140,7 +180,10 @@ template <tg_type Type> struct tgi_direct {
                 tgi_finish_elements(args, batch, row + i, col, place, value);
         }
         /* Without this barrier the next entry's sums would overwrite some yet to be read. */
-        __syncthreads();
+        if constexpr (Is_clustered)
+            tgi_cluster_meet();
+        else
+            __syncthreads();
     }
 
     /* Forms the thread's elements of one batch entry after another. */
@@ -151,20 +194,20 @@ template <tg_type Type> struct tgi_direct {
         tgi_check_sum<tgi_direct>();
         tgi_direct body;
         body.setup(args, memory);
-        const int left = body.row_count > 0 ? static_cast<int>(p.k) - body.lane : 0;
-        const elem *a =
-            static_cast<const elem *>(args.a) + body.row * p.a.row + body.lane * p.a.col;
-        const elem *b =
-            static_cast<const elem *>(args.b) + body.col * p.b.col + body.lane * p.b.row;
+        const int lane_k = body.rank * body.lanes + body.lane;
+        const int step_k = body.cluster * body.lanes; /* from a thread's value of k to its next */
+        const int left = body.row_count > 0 ? static_cast<int>(p.k) - lane_k : 0;
+        const elem *a = static_cast<const elem *>(args.a) + body.row * p.a.row + lane_k * p.a.col;
+        const elem *b = static_cast<const elem *>(args.b) + body.col * p.b.col + lane_k * p.b.row;
         tgi_wait_for_stream();
 #pragma unroll 1
         for (int64_t batch = blockIdx.y; batch < p.batch_count; batch += gridDim.y) {
             source own = {a + batch * p.a.batch, b + batch * p.b.batch, p.a.row,
-                          body.lanes * p.a.col,  body.lanes * p.b.row,  body.row_count};
+                          step_k * p.a.col,      step_k * p.b.row,      body.row_count};
             sum_type sum[rows] = {};
             int next = left;
 #pragma unroll 1
-            for (; next > body.lanes; next -= at_once * body.lanes)
+            for (; next > step_k; next -= at_once * step_k)
                 body.template add<at_once>(own, next, sum);
             if (next > 0)
                 body.template add<1>(own, next, sum);
@@ -178,14 +221,17 @@ template <tg_type Type> struct tgi_direct {
 #define TGI_SMALL_DIRECT(type)
 #else
 #define TGI_SMALL_DIRECT(type)                                                                     \
-    extern "C" __global__ void __launch_bounds__(TGI_SMALL_DIRECT_THREADS,                         \
-                                                 tgi_direct<TGI_TYPE_OF(type)>::blocks)            \
-        tgi_direct_##type(const __grid_constant__ tgi_gemm_args args)                              \
+    TGI_SMALL_DIRECT_ONE(tgi_direct_##type, type, 0)                                               \
+    TGI_SMALL_DIRECT_ONE(tgi_direct_cluster_##type, type, 1)
+#endif
+#define TGI_SMALL_DIRECT_ONE(name, type, is_clustered)                                             \
+    extern "C" __global__ void __launch_bounds__(                                                  \
+        TGI_SMALL_DIRECT_THREADS, (tgi_direct<TGI_TYPE_OF(type), is_clustered>::blocks))           \
+        name(const __grid_constant__ tgi_gemm_args args)                                           \
     {                                                                                              \
-        typedef tgi_direct<TGI_TYPE_OF(type)> body;                                                \
+        typedef tgi_direct<TGI_TYPE_OF(type), is_clustered> body;                                  \
         extern __shared__ __align__(128) char shared[];                                            \
         body::form(args, reinterpret_cast<body::sum_type *>(shared));                              \
     }
-#endif
 
 #endif

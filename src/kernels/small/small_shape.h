@@ -42,11 +42,13 @@
 #define TGI_SMALL_WIDE_HAS_HALVES(sums, elem_bytes) ((elem_bytes) == 4 && (sums) >= 32)
 
 /* The functions without stages have these threads of a block, blocks of a multiprocessor, rows of D
- * of a thread, and values of k whose loads are under way at once. */
+ * of a thread, values of k whose loads are under way at once, and at most so many blocks of a
+ * cluster that share out k. */
 #define TGI_SMALL_DIRECT_THREADS 256
 #define TGI_SMALL_DIRECT_BLOCKS 4
 #define TGI_SMALL_DIRECT_ROWS 4
 #define TGI_SMALL_DIRECT_LOADS 4
+#define TGI_SMALL_DIRECT_CLUSTER 8
 
 /* The argument of the short function, whose D is sums alone. It is a fraction of tgi_gemm_args,
  * because a kernel that runs for a microsecond waits for each line of constant memory that it

@@ -20,6 +20,7 @@
 template <tg_type Type, int Along> struct tgi_short {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
+    typedef tgi_direct<Type, 0> direct;
 
     /* Holds the elements of Loads values of k. */
     template <int Loads> struct step {
@@ -68,7 +69,7 @@ template <tg_type Type, int Along> struct tgi_short {
     {
 #pragma unroll
         for (int i = 0; i < Loads; i++)
-            sum += tgi_direct<Type>::decode(next.a[i]) * tgi_direct<Type>::decode(next.b[i]);
+            sum += direct::decode(next.a[i]) * direct::decode(next.b[i]);
     }
 
     template <int Loads> __device__ __forceinline__ void add(int left, sum_type &sum)
