@@ -179,7 +179,10 @@ void tgi_wgmma_prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision 
 
 void tgi_wgmma_describe_epilogue(tgi_wgmma_args *args)
 {
-    args->gemm.is_sum_alone = tgi_epilogue_is_sum_alone(&args->gemm.problem.epilogue);
+    tgi_epilogue others = args->gemm.problem.epilogue;
+    args->gemm.is_sum_alone = tgi_epilogue_is_sum_alone(&others);
+    others.activation = TG_ACTIVATION_NONE;
+    args->is_activation_alone = !args->gemm.is_sum_alone && tgi_epilogue_is_sum_alone(&others);
 }
 
 void tgi_wgmma_place_bias(int is_brought, tgi_wgmma_args *args)

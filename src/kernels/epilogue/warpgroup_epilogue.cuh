@@ -364,16 +364,16 @@ static __device__ __forceinline__ void tgi_activate_tile(const tgi_gemm_args &ge
     if (gemm.problem.epilogue.activation == TG_ACTIVATION_RELU) {
 #pragma unroll
         for (int i = 0; i < Count; i++)
-            sum[i] = tgi_activate_fp32(sum[i], TG_ACTIVATION_RELU);
+            sum[i] = tgi_limit_below_fp32(sum[i], 0.0f);
     } else {
         tgi_activate(gemm.problem, sum);
     }
 }
 
-/* Applies what comes after C. */
+/* Adds the bias, and applies what comes between it and the activation. */
 template <int Cols>
-static __device__ __forceinline__ void tgi_end_finish(const tgi_tile_terms<Cols> &terms,
-                                                      float (&sum)[Cols / 2])
+static __device__ __forceinline__ void tgi_add_terms(const tgi_tile_terms<Cols> &terms,
+                                                     float (&sum)[Cols / 2])
 {
     terms.add_bias(sum);
     if (tgi_has_further_operands) {
@@ -383,8 +383,6 @@ static __device__ __forceinline__ void tgi_end_finish(const tgi_tile_terms<Cols>
             sum[i] = tgi_apply_operands(terms.gemm, own.batch, own.row + own.find_row(i),
                                         own.col + own.find_col(i), sum[i]);
     }
-    tgi_activate_tile(terms.gemm, sum);
-    tgi_scale_d(terms.gemm, sum);
 }
 
 #endif

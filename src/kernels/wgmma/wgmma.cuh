@@ -216,15 +216,19 @@ static __device__ __forceinline__ void
 tgi_finish_tile(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
                 tgi_ring<Shape::stages> &ring, float (&sum)[Shape::cols / 2])
 {
-    const tgi_tile_terms<Shape::cols> terms = tgi_find_terms(at, tile);
-    terms.scale(sum);
-    if (at.args.gemm.problem.epilogue.beta != 0.0) {
-        if (tgi_is_c_staged<Shape>(at.args, tile))
-            tgi_add_staged_c<Shape>(at, ring, terms.barrier, sum);
-        else
-            tgi_add_tile_c<Shape::c_words>(at.args.gemm, terms.tile, sum);
+    if (!at.args.is_activation_alone) {
+        const tgi_tile_terms<Shape::cols> terms = tgi_find_terms(at, tile);
+        terms.scale(sum);
+        if (at.args.gemm.problem.epilogue.beta != 0.0) {
+            if (tgi_is_c_staged<Shape>(at.args, tile))
+                tgi_add_staged_c<Shape>(at, ring, terms.barrier, sum);
+            else
+                tgi_add_tile_c<Shape::c_words>(at.args.gemm, terms.tile, sum);
+        }
+        tgi_add_terms(terms, sum);
     }
-    tgi_end_finish(terms, sum);
+    tgi_activate_tile(at.args.gemm, sum);
+    tgi_scale_d(at.args.gemm, sum);
 }
 
 /* Sums the products of a tile by the feed of its shape. */
@@ -257,7 +261,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         tgi_cluster_tile tile = schedule.tile(i);
         const int has_epilogue = !feed::is_sliced && !args.gemm.is_sum_alone &&
                                  args.work.cluster_splits == 1 && tile.split_tile < 0;
-        if (has_epilogue)
+        if (has_epilogue && !args.is_activation_alone)
             tgi_find_terms(at, tile).copy(tgi_is_c_staged<Shape>(args, tile));
         float sum[Shape::blocks][Shape::cols / 2] = {};
         typename feed::repair repair(args);

@@ -38,6 +38,7 @@ typedef struct tgi_wgmma_args {
     int32_t d_rows; /* rows of D that a warpgroup stores, at most 64 */
     /* 1: the next kernel of the stream starts where a block has ended; 0: when all have. */
     int32_t is_next_early;
+    int32_t is_activation_alone; /* 1: the epilogue is an activation and nothing else */
     int32_t is_second; /* 1: the problem has the second of the shapes that the kernel serves */
     void *run_sums;    /* a tile of FP32 sums for each block, if k has more than one run */
     tgi_tensor_map c_map;
