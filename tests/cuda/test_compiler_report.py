@@ -39,7 +39,7 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                                                              "128x256")},
                 **{f"cuda_attend_few_keys_sm90a_{kind}_{tile}": (16, 12, 12)
                    for kind in ("bf16", "fp16") for tile in ("64x64", "64x128", "32x256")},
-                **{f"cuda_attend_sm80_{kind}_{tile}": (8, 8, 8)
+                **{f"cuda_attend_sm80_{kind}_{tile}": (8, 12, 12)
                    for kind in ("bf16", "fp16") for tile in ("128x64", "128x128")},
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
