@@ -50,7 +50,7 @@ typedef struct decoder {
 
 static void read_byte(decoder *d)
 {
-    d->is_damaged |= d->next == d->end;
+    d->is_damaged |= d->next >= d->end;
     d->code = d->code << 8 | (d->next < d->end ? *d->next++ : 0u);
 }
 

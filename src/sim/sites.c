@@ -1,5 +1,6 @@
 #include "sim/sites.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -132,7 +133,7 @@ static int list_lines(void)
     return 1;
 }
 
-int tgi_sim_open_sites(void)
+static int open_sites(void)
 {
     const int site_count = tgi_sim_count_sites();
     if (slots)
@@ -154,6 +155,15 @@ int tgi_sim_open_sites(void)
     }
     find_shared_range();
     return 1;
+}
+
+int tgi_sim_open_sites(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    const int is_open = open_sites();
+    pthread_mutex_unlock(&lock);
+    return is_open;
 }
 
 int tgi_sim_find_site(const void *return_address)

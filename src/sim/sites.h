@@ -6,8 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads the tables at its first call, which two threads must not make at once. Returns 0 when out
- * of memory. */
+/* Reads the tables at its first call. Returns 0 when out of memory. */
 int tgi_sim_open_sites(void);
 
 int tgi_sim_count_sites(void);

@@ -1,6 +1,7 @@
 /*
  * test_pack FILE PACKED...: each PACKED is FILE as xz packed it. Packs are unpacked as a whole and
- * in part, streams that are damaged or too short are refused, and PTX survives its other form.
+ * in part, streams that are too short are refused, damaged ones write nothing behind their end, and
+ * PTX survives its other form.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -56,6 +57,7 @@ static void test_unpacked_bytes(void **state)
                          TG_STATUS_DEVICE_FAILURE);
         assert_int_equal(tgi_pack_unpack(packed, packed_bytes / 2, unpacked, bytes),
                          TG_STATUS_DEVICE_FAILURE);
+        assert_int_equal(tgi_pack_unpack(packed, 5, unpacked, bytes), TG_STATUS_DEVICE_FAILURE);
         free(packed);
     }
     free(data);
@@ -69,10 +71,12 @@ static void test_damage(void **state)
     int64_t bytes, packed_bytes;
     free(read_file(file_name, &bytes));
     unsigned char *packed = read_file(pack_names[0], &packed_bytes);
-    unsigned char *unpacked = malloc((size_t)bytes);
+    unsigned char *unpacked = malloc((size_t)bytes + 1);
     for (int64_t at = 0; at < packed_bytes; at += at < 64 ? 1 : 37) {
         packed[at] ^= (unsigned char)(1 + at % 255);
+        unpacked[bytes] = 0xa5;
         (void)tgi_pack_unpack(packed, packed_bytes, unpacked, bytes);
+        assert_int_equal(unpacked[bytes], 0xa5);
         packed[at] ^= (unsigned char)(1 + at % 255);
     }
     free(packed);

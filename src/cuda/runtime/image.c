@@ -6,8 +6,8 @@
 #include "core/alloc.h"
 #include "core/arch.h"
 #include "core/kernels.h"
-#include "core/status.h"
 #include "core/pack.h"
+#include "core/status.h"
 #include "cuda/runtime/ptx_text.h"
 
 /* CMake writes images.def: TGI_IMAGE(name, architectures of its code) for each source,
@@ -189,6 +189,9 @@ static tg_status unpack(const struct code *code, char **text, int64_t *begin)
         return status;
     const int64_t end = (int64_t)head.end[code->place];
     *begin = (int64_t)(code->place > 0 ? head.end[code->place - 1] : sizeof head);
+    if (*begin < (int64_t)sizeof head || *begin >= end)
+        return tgi_status_fail(TG_STATUS_DEVICE_FAILURE,
+                               "a part of the library is damaged; install it again");
     *text = tgi_alloc_block(end);
     if (!*text)
         return TG_STATUS_OUT_OF_MEMORY;
