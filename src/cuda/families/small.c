@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "cuda/families/gemm.h"
-#include "model/figures.h"
 #include "kernels/small/small_shape.h"
+#include "model/figures.h"
 
 #define WARP 32
 #define LINE_BYTES 128.0

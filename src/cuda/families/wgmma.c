@@ -31,7 +31,7 @@ int64_t tgi_wgmma_shared_bytes(const tgi_kernel *kernel, int is_across)
 {
     const int line_bytes = tgi_wgmma_line_bytes(kernel);
     if (tgi_wgmma_is_fitted(kernel))
-        return TGI_FEW_SHARED_MAX;
+        return TGI_WGMMA_SHARED_MAX;
     const int row_bytes = tgi_slices_is_a_in_registers(kernel) ? TGI_WGMMA_STEP_BYTES : line_bytes;
     return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, row_bytes, kernel->tile_cols, line_bytes,
                                   kernel->stage_count, kernel->thread_count, is_across) +

@@ -198,7 +198,7 @@ static void try_cluster_split(const tgi_machine *machine, const tgi_problem *p, 
     /* The layout with B across k has the fewest stages. */
     const int stages = TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, 1);
     const int64_t room = tgi_wgmma_is_fitted(kernel)
-                             ? TGI_FEW_SHARED_MAX - TGI_FEW_FIXED_BYTES(kernel->tile_rows)
+                             ? TGI_WGMMA_SHARED_MAX - TGI_FEW_FIXED_BYTES(kernel->tile_rows)
                              : (int64_t)(kernel->tile_rows + kernel->tile_cols) *
                                    tgi_wgmma_line_bytes(kernel) * stages;
     if (splits < 2 || splits * work.cluster_rows > CLUSTER_MAX ||

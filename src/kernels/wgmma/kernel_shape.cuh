@@ -100,7 +100,7 @@ struct tgi_wgmma_shape {
     static_assert(Feed::relayout_warps == 0 || (elem_bytes == 2 && group_count == 2),
                   "units are of eight elements, and three warps are free to move them");
     static_assert(blocks == 1, "a warpgroup has 64 rows");
-    static_assert(shared_bytes <= 227 << 10, "a multiprocessor has no more for a block");
+    static_assert(shared_bytes <= TGI_WGMMA_SHARED_MAX, "a multiprocessor has no more for a block");
 
     /* Returns the rows of D that a tile covers. */
     static __device__ __forceinline__ int find_tile_rows(const tgi_wgmma_args &args)

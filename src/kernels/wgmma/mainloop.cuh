@@ -132,14 +132,16 @@ static __device__ __forceinline__ int tgi_is_bias_staged(const tgi_wgmma_args &a
     return Shape::may_stage_bias && args.c.bias != TG_BIAS_NONE && tile.split <= 0;
 }
 
-/* Returns the address of TGI_BIAS_BOX_BYTES in the place of the warpgroup's terms. They are ones in
- * the type of the operands if a bias of rows is added as a product. */
+/* Returns the address of the warpgroup's TGI_BIAS_BOX_BYTES in the place of terms. They are ones in
+ * the type of the operands if a bias of rows is added as a product. The instruction reads these
+ * eight lines twice, which compute-sanitizer takes for sixteen lines side by side. The ones of all
+ * warpgroups are neighbours, so that such lines lie in the block's memory. */
 template <class Shape>
 static __device__ __forceinline__ uint32_t tgi_find_ones(const tgi_wgmma_memory<Shape> &memory,
                                                          int group)
 {
     static_assert(TGI_TERM_BYTES >= TGI_BIAS_BOX_BYTES, "the ones have room");
-    return memory.terms + group * TGI_TERM_BYTES;
+    return memory.terms + group * TGI_BIAS_BOX_BYTES;
 }
 
 /* Writes the ones. */

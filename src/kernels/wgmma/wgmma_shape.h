@@ -24,13 +24,17 @@
          ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols, is_across) * (col_bytes) + 16) +            \
      ((threads) / 128 - 1) * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES))
 
+/* A launch has so many bytes more, as far as a block may have them, if a bias of rows is added as a
+ * product (mainloop.cuh). */
+#define TGI_WGMMA_ONES_REST_BYTES 768
+#define TGI_WGMMA_SHARED_MAX (227 << 10) /* bytes for a block */
+
 /* Family few has what lies after the stages before them instead, with barriers for the most stages,
  * and stages of the lines that the problem's tiles have, at least boxes of C. Instructions read as
  * many lines as the kernel's tile has, so that memory goes on after the last stage. */
 #define TGI_FEW_LINES_MAX 160 /* the most lines of B: more are not few */
 #define TGI_FEW_STAGES_MAX 12 /* more gain nothing, and keep the next kernel's blocks out */
 #define TGI_FEW_STAGE_LEAST(rows) ((rows) / 64 * 8192)
-#define TGI_FEW_SHARED_MAX (227 << 10)
 #define TGI_FEW_FIXED_BYTES(rows)                                                                  \
     (((rows) / 64 * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES) + 8 + 16 * TGI_FEW_STAGES_MAX + 1023) /  \
      1024 * 1024)
