@@ -168,7 +168,7 @@ typedef enum tg_bias { TG_BIAS_NONE = 0, TG_BIAS_ROW = 1, TG_BIAS_COL = 2 } tg_b
  * error. NaN stays NaN, Inf stays Inf, and -Inf becomes zero. */
 typedef enum tg_activation {
     TG_ACTIVATION_NONE = 0,
-    TG_ACTIVATION_RELU = 1,      /* x < 0 ? 0 : x; NaN stays NaN */
+    TG_ACTIVATION_RELU = 1,      /* x < 0 ? 0 : x, where -0 may become 0; NaN stays NaN */
     TG_ACTIVATION_GELU_ERF = 2,  /* x/2 (1 + erf(x / sqrt 2)) */
     TG_ACTIVATION_GELU_TANH = 3, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
     TG_ACTIVATION_SILU = 4       /* x / (1 + exp(-x)) */

@@ -100,7 +100,8 @@ TGI_INLINE uint32_t tgi_lesser_bits(uint32_t bits, uint32_t limit)
     return bits < limit ? bits : limit;
 }
 
-/* Returns max(x, limit) for a negative limit, which may be -0, and NaN for NaN. */
+/* Returns max(x, limit), and NaN for NaN. The limit is negative, and may be -0. On GPUs from 8.0 on
+ * it may be any number. */
 TGI_INLINE float tgi_limit_below_fp32(float x, float limit)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

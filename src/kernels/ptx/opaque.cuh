@@ -35,12 +35,4 @@ template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (
         asm volatile("" : "+f"(sum[i])::"memory");
 }
 
-/* Keeps the compiler from computing `value`, which is not negative, after the code that follows
- * this call, because a branch to nanosleep depends on it. The branch is never taken. */
-static __device__ __forceinline__ void tgi_compute_before(float value)
-{
-    if (__any_sync(~0u, value < 0.0f))
-        asm volatile("nanosleep.u32 0;" ::: "memory");
-}
-
 #endif

@@ -4,8 +4,8 @@
  * products. A thread has some rows of one column of D. Threads share out k. They are neighbours if
  * B lies along k, so that a warp reads a line; else they differ in the block's second dimension, so
  * that a warp reads a row. In a second function the blocks of a cluster share out k too, for a D of
- * few elements and a long k. It is one of its own because a barrier of a cluster takes a tenth of
- * the time of such a kernel, even if it is not reached.
+ * few elements and a long k. It is one of its own, because code with a barrier of a cluster takes
+ * longer even if the barrier is not reached.
  *
  *     setup()      finds the thread's rows, its column and its first k
  *     load()       loads a thread's elements of some values of k, all at once
