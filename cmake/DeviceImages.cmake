@@ -7,7 +7,6 @@ set(TG_CUDA_ARCHITECTURES "75;80;89;90a;ptx" CACHE STRING
     "Ascending chips with images; ptx: PTX for later ones; empty: none, for tests of the host code")
 
 find_program(TG_NVCC nvcc HINTS "$ENV{CUDA_HOME}/bin" "$ENV{CUDA_PATH}/bin" /usr/local/cuda/bin)
-find_program(TG_XZ xz)
 set(missing "")
 if(NOT TG_NVCC AND NOT TG_CUDA_ARCHITECTURES STREQUAL "")
     set(missing "NVIDIA's CUDA toolkit (nvcc on PATH, in CUDA_HOME/bin, or -DTG_NVCC=PATH)")
@@ -80,23 +79,6 @@ function(tg_choose_architectures range options names)
     endforeach()
     set(${options} "${chosen}" PARENT_SCOPE)
     set(${names} "${found}" PARENT_SCOPE)
-endfunction()
-
-# tg_add_pack(file code input...) makes `file`.lzma of texts, if `code` is `text`, or of the code
-# that images have for an architecture. Machine code has units of 16 bytes, which lp and pb tell xz.
-function(tg_add_pack file code)
-    get_filename_component(name "${file}" NAME)
-    set(model "lc=3,lp=0,pb=0")
-    if(code MATCHES "^sm_")
-        set(model "lc=0,lp=4,pb=4")
-    endif()
-    add_custom_command(OUTPUT "${file}.lzma"
-        COMMAND make_pack ${code} "${file}" ${ARGN}
-        COMMAND "${TG_XZ}" --force --format=lzma
-                --lzma1=preset=9e,${model},dict=16MiB,nice=273 "${file}"
-        DEPENDS make_pack ${ARGN}
-        COMMENT "Compressing ${name}"
-        VERBATIM)
 endfunction()
 
 # tg_add_device_images(target image_source entry...): an entry is a source under the current folder,

@@ -223,6 +223,12 @@ static int start(decoder *d, const unsigned char *packed, int64_t packed_bytes)
     return 1 << (place_bits + d->context_bits) <= CONTEXTS && 1 << position_bits <= POSITIONS;
 }
 
+static tg_status fail_damaged(void)
+{
+    return tgi_status_fail(TG_STATUS_DEVICE_FAILURE,
+                           "a part of the library is damaged; install it again");
+}
+
 tg_status tgi_pack_unpack(const unsigned char *packed, int64_t packed_bytes,
                           unsigned char *unpacked, int64_t bytes)
 {
@@ -231,7 +237,33 @@ tg_status tgi_pack_unpack(const unsigned char *packed, int64_t packed_bytes,
         return TG_STATUS_OUT_OF_MEMORY;
     const int is_whole = start(d, packed, packed_bytes) && decode(d, unpacked, bytes);
     tgi_alloc_free(d);
-    return is_whole ? TG_STATUS_OK
-                    : tgi_status_fail(TG_STATUS_DEVICE_FAILURE,
-                                      "a part of the library is damaged; install it again");
+    return is_whole ? TG_STATUS_OK : fail_damaged();
+}
+
+int64_t tgi_pack_begin(const tgi_pack_head *head, int i)
+{
+    return i > 0 ? (int64_t)head->end[i - 1] : (int64_t)sizeof *head;
+}
+
+tg_status tgi_pack_open(const unsigned char *packed, int64_t packed_bytes, int part_count,
+                        tgi_pack_head *head, char **text)
+{
+    *text = NULL;
+    tg_status status =
+        tgi_pack_unpack(packed, packed_bytes, (unsigned char *)head, (int64_t)sizeof *head);
+    if (status)
+        return status;
+    for (int i = 0; i < part_count; i++)
+        if ((int64_t)head->end[i] <= tgi_pack_begin(head, i))
+            return fail_damaged();
+    const int64_t bytes = (int64_t)head->end[part_count - 1];
+    char *block = tgi_alloc_block(bytes);
+    if (!block)
+        return TG_STATUS_OUT_OF_MEMORY;
+    status = tgi_pack_unpack(packed, packed_bytes, (unsigned char *)block, bytes);
+    if (status)
+        tgi_alloc_free(block);
+    else
+        *text = block;
+    return status;
 }

@@ -1,7 +1,7 @@
 /*
  * Declares a pack: texts, or images of device code, that are compressed together. The library
  * embeds packs, which cuda/runtime/make_pack.c and xz make when it is built
- * (cmake/DeviceImages.cmake).
+ * (cmake/Packs.cmake).
  *
  * A pack is a stream of the format .lzma. Unpacked it begins with a tgi_pack_head. Its parts
  * follow, each from a multiple of TGI_PACK_UNIT_BYTES on and with at least one zero byte behind it.
@@ -25,5 +25,14 @@ typedef struct tgi_pack_head {
  * DEVICE_FAILURE (the stream is damaged or shorter). */
 tg_status tgi_pack_unpack(const unsigned char *packed, int64_t packed_bytes,
                           unsigned char *unpacked, int64_t bytes);
+
+/* Returns where part `i` begins. */
+int64_t tgi_pack_begin(const tgi_pack_head *head, int i);
+
+/* Unpacks the head and parts 0 .. part_count - 1. *text receives a block for tgi_alloc_free, in
+ * which the parts lie where the head says; NULL after an error. Errors: as tgi_pack_unpack, and
+ * DEVICE_FAILURE for a head whose parts do not follow each other. */
+tg_status tgi_pack_open(const unsigned char *packed, int64_t packed_bytes, int part_count,
+                        tgi_pack_head *head, char **text);
 
 #endif

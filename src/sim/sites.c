@@ -97,26 +97,15 @@ static struct {
 enum { source_count = sizeof sources / sizeof sources[0] };
 static char *texts; /* the unpacked pack */
 
-/* Unpacks the sources. Returns 0 without memory. */
-static int unpack_sources(tgi_pack_head *head)
-{
-    const int64_t packed_bytes = tgi_sim_pack_end - tgi_sim_pack;
-    if (tgi_pack_unpack(tgi_sim_pack, packed_bytes, (unsigned char *)head, sizeof *head))
-        return 0;
-    const int64_t bytes = (int64_t)head->end[source_count - 1];
-    tgi_alloc_free(texts); /* an earlier try had no memory for the lines */
-    texts = tgi_alloc_block(bytes);
-    return texts && !tgi_pack_unpack(tgi_sim_pack, packed_bytes, (unsigned char *)texts, bytes);
-}
-
 /* Returns 0 without memory. */
 static int list_lines(void)
 {
     tgi_pack_head head;
-    if (!unpack_sources(&head))
+    tgi_alloc_free(texts); /* an earlier try had no memory for the lines */
+    if (tgi_pack_open(tgi_sim_pack, tgi_sim_pack_end - tgi_sim_pack, source_count, &head, &texts))
         return 0;
     for (int i = 0; i < source_count; i++) {
-        const char *text = texts + (i > 0 ? head.end[i - 1] : sizeof head);
+        const char *text = texts + tgi_pack_begin(&head, i);
         int count = 1;
         for (const char *end = text; (end = strchr(end, '\n')); end++)
             count++;

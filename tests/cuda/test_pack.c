@@ -83,6 +83,21 @@ static void test_damage(void **state)
     free(unpacked);
 }
 
+/* A stream without a head is refused, because its first bytes are no places that follow each other.
+ */
+static void test_head(void **state)
+{
+    (void)state;
+    int64_t packed_bytes;
+    tgi_pack_head head;
+    char *text = (char *)pack_names;
+    unsigned char *packed = read_file(pack_names[0], &packed_bytes);
+    assert_int_equal(tgi_pack_open(packed, packed_bytes, TGI_PACK_PART_COUNT, &head, &text),
+                     TG_STATUS_DEVICE_FAILURE);
+    assert_null(text);
+    free(packed);
+}
+
 static void test_ptx(void **state)
 {
     (void)state;
@@ -108,6 +123,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unpacked_bytes),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_head),
         cmocka_unit_test(test_ptx),
     };
     if (argc < 3)

@@ -90,6 +90,20 @@ static tg_status run(tg_context *context, attention_case *c, const tg_attention 
     return status;
 }
 
+/* Runs case number i, compares D with the oracle and closes the case. */
+static void check_case(tg_context *context, attention_case *c, int i)
+{
+    char text[1024];
+    const tg_status status = run(context, c, NULL);
+    const double worst = status ? INFINITY : case_compare(c, "cuda");
+    if (status || !(worst <= 1.0)) {
+        tg_format_attention(&c->attention, text, sizeof text);
+        fail_msg("case %d %s: %s, %g of the bound", i, text,
+                 status ? tg_get_error_detail() : "wrong", worst);
+    }
+    case_close(c);
+}
+
 /* Draws an attention of a type that a GPU has. */
 static tg_attention draw(int index, uint64_t *random)
 {
@@ -105,16 +119,8 @@ static void run_hostile(attention_fill fill, uint64_t seed)
     for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
         const tg_attention a = draw(i, &random);
         attention_case c;
-        char text[1024];
         case_open(&c, &a, fill, i % 3 != 0, &random);
-        const tg_status status = run(context, &c, NULL);
-        const double worst = status ? INFINITY : case_compare(&c, "cuda");
-        if (status || !(worst <= 1.0)) {
-            tg_format_attention(&c.attention, text, sizeof text);
-            fail_msg("case %d %s: %s, %g of the bound", i, text,
-                     status ? tg_get_error_detail() : "wrong", worst);
-        }
-        case_close(&c);
+        check_case(context, &c, i);
     }
     tg_destroy_context(context);
 }
@@ -174,11 +180,7 @@ static void test_long(void **state)
         a.causal = (tg_causal)(i % 3);
         a.has_log_sum_exp = 1;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
-        assert_int_equal(run(context, &c, NULL), TG_STATUS_OK);
-        const double worst = case_compare(&c, "cuda");
-        if (!(worst <= 1.0))
-            fail_msg("case %d: %g of the bound", i, worst);
-        case_close(&c);
+        check_case(context, &c, i);
     }
     tg_destroy_context(context);
 }
@@ -198,11 +200,7 @@ static void test_runs(void **state)
         a.causal = i / 8 % 2 ? TG_CAUSAL_TOP_LEFT : TG_CAUSAL_BOTTOM_RIGHT;
         a.has_key_offsets = 1;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
-        assert_int_equal(run(context, &c, NULL), TG_STATUS_OK);
-        const double worst = case_compare(&c, "cuda");
-        if (!(worst <= 1.0))
-            fail_msg("case %d: %g of the bound", i, worst);
-        case_close(&c);
+        check_case(context, &c, i);
     }
     tg_destroy_context(context);
 }

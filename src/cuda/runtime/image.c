@@ -182,22 +182,14 @@ static const struct code *find_image_code(int image, int capability)
 static tg_status unpack(const struct code *code, char **text, int64_t *begin)
 {
     tgi_pack_head head;
-    const int64_t packed_bytes = code->pack_end - code->pack;
-    tg_status status =
-        tgi_pack_unpack(code->pack, packed_bytes, (unsigned char *)&head, sizeof head);
+    const tg_status status =
+        tgi_pack_open(code->pack, code->pack_end - code->pack, code->place + 1, &head, text);
     if (status)
         return status;
+    *begin = tgi_pack_begin(&head, code->place);
+    if (strncmp(code->architecture, "compute_", 8) != 0)
+        return TG_STATUS_OK;
     const int64_t end = (int64_t)head.end[code->place];
-    *begin = (int64_t)(code->place > 0 ? head.end[code->place - 1] : sizeof head);
-    if (*begin < (int64_t)sizeof head || *begin >= end)
-        return tgi_status_fail(TG_STATUS_DEVICE_FAILURE,
-                               "a part of the library is damaged; install it again");
-    *text = tgi_alloc_block(end);
-    if (!*text)
-        return TG_STATUS_OUT_OF_MEMORY;
-    status = tgi_pack_unpack(code->pack, packed_bytes, (unsigned char *)*text, end);
-    if (status || strncmp(code->architecture, "compute_", 8) != 0)
-        return status;
     char *form = *text;
     *text = tgi_alloc_block(tgi_ptx_write(form + *begin, end - *begin, 1, NULL));
     if (*text)
