@@ -56,27 +56,17 @@ static double count_micropanels(const tgi_isa_kernels *kernels, int64_t cols)
     return is_split ? 2.0 : (double)tgi_cpu_tile_count(cols, tiles->cols);
 }
 
-/* Returns the cycles that are lost because micropanels go down columns: B and D beyond a part of L2
- * are accessed in narrow columns, and each micropanel reads A again. A B or D of few rows loses
+/* Returns the cycles that are lost because micropanels go down columns. A B or D of few rows loses
  * nothing, since each row is a stream that the hardware prefetcher follows. */
 static double count_column_cycles(const tgi_machine *machine, const tgi_problem *p,
                                   double micropanel_count, double copied_elems)
 {
-    const tgi_cpu_figures *f = tgi_figures_find_cpu();
     const double bytes = (double)tgi_type_bytes(p->type);
-    const double l2_bytes = tgi_model_cpu_l2_bytes(machine);
-    const double a_bytes = (double)(p->m * p->k) * bytes;
     const double b_elems =
         copied_elems > 0.0 || p->k <= TGI_SKINNY_ROWS ? 0.0 : (double)(p->k * p->n);
     const double d_elems = p->m <= TGI_SKINNY_ROWS ? 0.0 : (double)(p->m * p->n);
-    const double wide_bytes = (b_elems + d_elems) * bytes;
-    double again_cycles = a_bytes > (double)machine->l1_bytes ? f->direct_a_cycles : 0.0;
-    again_cycles = a_bytes > l2_bytes / 2.0 ? f->direct_far_a_cycles : again_cycles;
-    if (micropanel_count < 2.0)
-        return 0.0;
-    return f->direct_column_cycles * tgi_model_find_excess(wide_bytes, l2_bytes / 8.0) +
-           f->direct_far_column_cycles * tgi_model_find_excess(wide_bytes, l2_bytes) +
-           again_cycles * a_bytes * (micropanel_count - 1.0);
+    return tgi_model_cpu_column_cycles(machine, micropanel_count, (double)(p->m * p->k) * bytes,
+                                       (b_elems + d_elems) * bytes);
 }
 
 /* Returns the activation that tiles apply. Others are applied to D of a whole entry. */
@@ -182,6 +172,7 @@ typedef struct direct_prepared {
     int64_t batch_count, a_batch_bytes, b_batch_bytes, c_batch_bytes, d_batch_bytes;
     tgi_copy_fn *copy_b; /* NULL: B is read in place */
     tgi_copy copy;       /* the copy of a micropanel of B, without pointers and columns */
+    tgi_prefetch_block a_first, b_first; /* what is prefetched before the first tile */
     /* Activates D of an entry after its tiles, as one row if its rows lie side by side, or NULL. */
     tgi_activate_fn *activate;
     int64_t activated_rows, activated_cols, d_row;
@@ -283,6 +274,11 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
         prepared->copy_b = kernels->pack_k_outer;
         prepared->copy =
             (tgi_copy){.outer = p->k, .outer_stride = p->b.row, .inner_stride = p->b.col};
+        /* Tiles read A only after the copy. In a batch they prefetch the next entry. */
+        if (p->batch_count == 1) {
+            prepared->a_first = tgi_cpu_find_block(&p->a, p->m, p->k, tiles->elem_bytes);
+            prepared->b_first = tgi_cpu_find_block(&p->b, p->k, p->n, tiles->elem_bytes);
+        }
     }
     /* Narrow tiles compute a vector and half a vector of what is left beside whole micropanels. */
     if (whole && p->n <= whole->cols)
@@ -376,6 +372,8 @@ static tg_status launch(const tgi_call *call)
         height->function(&height->tile, a, b, c, d, bias, alpha, beta);
         return TG_STATUS_OK;
     }
+    tgi_cpu_prefetch_block(b, &prepared->b_first);
+    tgi_cpu_prefetch_block(a, &prepared->a_first);
     for (int64_t left = prepared->batch_count;;) {
         if (prepared->copy_b)
             run_copied_entry(prepared, a, b, c, d, bias, alpha, beta, call->workspace);

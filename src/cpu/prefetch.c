@@ -4,18 +4,35 @@
 
 #include "core/checked.h"
 
-#define LINE_BYTES 64
-
 /* The least stride of prefetches. A line is then requested eight times; more requests gain
  * nothing. */
-#define STRIDE_MIN (LINE_BYTES / 8)
+#define STRIDE_MIN (TGI_CACHE_LINE_BYTES / 8)
+
+/* A larger block costs more instructions than it saves time, as the lines that are waited for are
+ * then a small part. */
+#define BLOCK_BYTES_MAX 8192
+
+tgi_prefetch_block tgi_cpu_find_block(const tgi_layout *layout, int64_t rows, int64_t cols,
+                                      int64_t elem_bytes)
+{
+    const int is_by_rows = layout->col == 1;
+    const int64_t runs = is_by_rows ? rows : cols, elems = is_by_rows ? cols : rows;
+    const int64_t stride = is_by_rows ? layout->row : layout->col;
+    if (rows * cols * elem_bytes > BLOCK_BYTES_MAX)
+        return (tgi_prefetch_block){0};
+    if (stride == elems)
+        return (tgi_prefetch_block){.run_count = 1, .run_bytes = rows * cols * elem_bytes};
+    return (tgi_prefetch_block){.run_count = runs,
+                                .run_bytes = elems * elem_bytes,
+                                .run_stride = stride * elem_bytes};
+}
 
 void tgi_cpu_start_prefetch(tgi_prefetch *prefetch, const void *start, int64_t row_bytes,
                             int64_t row_stride, int64_t row_count)
 {
     /* Rows begin anywhere in a line. The line in which a row begins is also the last one of the
      * block before, so that the walk begins at its end. */
-    prefetch->at = (const char *)start + LINE_BYTES - 1;
+    prefetch->at = (const char *)start + TGI_CACHE_LINE_BYTES - 1;
     prefetch->row_end = prefetch->at + row_bytes;
     prefetch->row_bytes = row_bytes;
     prefetch->row_stride = row_stride;
@@ -26,9 +43,11 @@ tgi_prefetch *tgi_cpu_pace_prefetches(tgi_prefetch *prefetches, int count, int64
 {
     int64_t bytes = 0;
     for (int i = 0; i < count; i++)
-        bytes += tgi_round_up(prefetches[i].row_bytes, LINE_BYTES) * prefetches[i].row_count;
+        bytes +=
+            tgi_round_up(prefetches[i].row_bytes, TGI_CACHE_LINE_BYTES) * prefetches[i].row_count;
     int64_t stride = tgi_divide_up(bytes, iterations > 0 ? iterations : 1);
-    stride = stride < STRIDE_MIN ? STRIDE_MIN : stride > LINE_BYTES ? LINE_BYTES : stride;
+    stride = stride < STRIDE_MIN ? STRIDE_MIN : stride;
+    stride = stride > TGI_CACHE_LINE_BYTES ? TGI_CACHE_LINE_BYTES : stride;
     for (int i = 0; i < count; i++) {
         prefetches[i].stride = stride;
         prefetches[i].next = i + 1 < count ? &prefetches[i + 1] : NULL;

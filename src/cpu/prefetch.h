@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+#include "core/alloc.h"
+#include "core/problem.h"
+
 /* Rows of memory that are prefetched at an even pace: each iteration of a tile's loop takes one
  * stride. A stride is at most a cache line; a smaller one touches a line several times. */
 typedef struct tgi_prefetch {
@@ -12,6 +15,26 @@ typedef struct tgi_prefetch {
     int64_t row_bytes, row_stride, row_count;
     const struct tgi_prefetch *next; /* the rows that follow these, or NULL */
 } tgi_prefetch;
+
+/* A small matrix that is prefetched at once: the lines of all its rows, or of its columns if those
+ * are contiguous. */
+typedef struct tgi_prefetch_block {
+    int64_t run_count, run_bytes, run_stride; /* no runs: nothing is prefetched */
+} tgi_prefetch_block;
+
+/* Returns the block of a matrix, or none if it is larger than prefetches serve. */
+tgi_prefetch_block tgi_cpu_find_block(const tgi_layout *layout, int64_t rows, int64_t cols,
+                                      int64_t elem_bytes);
+
+/* Prefetches a block. All its lines then come at the same time, while a loop that reads them asks
+ * for few at once. */
+static inline void tgi_cpu_prefetch_block(const char *start, const tgi_prefetch_block *block)
+{
+    for (int64_t left = block->run_count; left > 0; left--, start += block->run_stride)
+        for (const char *at = start - (uintptr_t)start % TGI_CACHE_LINE_BYTES;
+             at < start + block->run_bytes; at += TGI_CACHE_LINE_BYTES)
+            __builtin_prefetch(at);
+}
 
 /* The tiles of a block prefetch parts of the next blocks of B and of A. */
 #define TGI_PREFETCH_COUNT 2

@@ -23,6 +23,20 @@ double tgi_model_cpu_l2_bytes(const tgi_machine *machine)
     return (double)(machine->l2_bytes < COUNTED_L2_BYTES ? machine->l2_bytes : COUNTED_L2_BYTES);
 }
 
+double tgi_model_cpu_column_cycles(const tgi_machine *machine, double micropanel_count,
+                                   double a_bytes, double wide_bytes)
+{
+    const tgi_cpu_figures *f = tgi_figures_find_cpu();
+    const double l2_bytes = tgi_model_cpu_l2_bytes(machine);
+    double again_cycles = a_bytes > (double)machine->l1_bytes ? f->direct_a_cycles : 0.0;
+    again_cycles = a_bytes > l2_bytes / 2.0 ? f->direct_far_a_cycles : again_cycles;
+    if (micropanel_count < 2.0)
+        return 0.0;
+    return f->direct_column_cycles * tgi_model_find_excess(wide_bytes, l2_bytes / 8.0) +
+           f->direct_far_column_cycles * tgi_model_find_excess(wide_bytes, l2_bytes) +
+           again_cycles * a_bytes * (micropanel_count - 1.0);
+}
+
 /* Returns the seconds that a job takes to start its threads and to wait for them. */
 static double find_wake_s(const tgi_cpu_figures *f, double threads)
 {

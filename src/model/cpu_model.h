@@ -27,6 +27,11 @@ static inline double tgi_model_find_excess(double x, double limit)
 /* Returns the bytes of L2 on which predictions count. */
 double tgi_model_cpu_l2_bytes(const tgi_machine *machine);
 
+/* Returns the cycles that are lost because micropanels go down columns: `wide_bytes` of B and D,
+ * beyond a part of L2, are accessed in narrow columns, and each micropanel reads A again. */
+double tgi_model_cpu_column_cycles(const tgi_machine *machine, double micropanel_count,
+                                   double a_bytes, double wide_bytes);
+
 /* Returns the seconds of the work on the machine. */
 double tgi_model_cpu_seconds(const tgi_machine *machine, const tgi_cpu_work *work);
 
