@@ -66,6 +66,19 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
     return reuse_count > 2 && (is_cut || !(is_side_by_side || is_near));
 }
 
+/* Returns the values of k of the longest of k_splits portions, which are whole chunks. */
+static int64_t find_longest_k(const tgi_problem *p, const tgi_packed_decision *decision)
+{
+    const int64_t chunks = tgi_divide_up(p->k, decision->kc), splits = decision->k_splits;
+    int64_t longest = 0;
+    for (int64_t split = 0; split < splits; split++) {
+        const int64_t first = tgi_cpu_find_portion(chunks, splits, split, 1);
+        const int64_t last = tgi_cpu_find_portion(chunks, splits, split + 1, 1);
+        longest = larger(longest, smaller(last * decision->kc, p->k) - first * decision->kc);
+    }
+    return longest;
+}
+
 /* Returns the cycles of the slowest task if D is split into row_portions x col_portions x
  * k_splits. */
 static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
@@ -75,7 +88,7 @@ static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
     double rows = (double)tgi_divide_up(p->m, decision->row_portions);
     double cols = (double)(tgi_divide_up(tgi_divide_up(p->n, tiles->cols), decision->col_portions) *
                            tiles->cols);
-    double k = (double)tgi_divide_up(p->k, decision->k_splits);
+    double k = (double)find_longest_k(p, decision);
     if (cols > (double)p->n) {
         /* A task of at most one micropanel computes whole vectors. */
         cols = (double)(tgi_divide_up(p->n, tiles->vector_elems) * tiles->vector_elems);
