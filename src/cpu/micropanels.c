@@ -2,12 +2,25 @@
 
 #include "core/operand_view.h"
 
+int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles)
+{
+    int64_t vectors = tgi_divide_up(n, tiles->vector_elems);
+    int64_t micropanels = tgi_divide_up(n, tiles->cols);
+    return micropanels ? tgi_divide_up(vectors, micropanels) * tiles->vector_elems : tiles->cols;
+}
+
 const tgi_tile_set *tgi_cpu_packed_tiles(const tgi_isa_kernels *kernels, int64_t n)
 {
     for (int i = 0; i < 2; i++)
         if (kernels->narrow_tiles[i] && n <= kernels->narrow_tiles[i]->cols)
             return kernels->narrow_tiles[i];
-    return kernels->tiles;
+    /* Micropanels of fewer vectors leave registers for more rows, with which B is loaded less
+     * often. FP64 gains nothing, since its rows of A fill L1. */
+    const tgi_tile_set *tiles = kernels->tiles, *high = kernels->direct_tiles;
+    if (high && high->rows > tiles->rows && high->accum_bytes == sizeof(float) &&
+        tgi_cpu_micropanel_cols(n, tiles) <= high->cols)
+        return high;
+    return tiles;
 }
 
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows)
@@ -35,13 +48,6 @@ tgi_row_tiling tgi_cpu_tile_block(int64_t rows, const tgi_tile_set *tiles)
                             .larger_count = whole,
                             .larger_rows = tiles->rows,
                             .rows = rest};
-}
-
-int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles)
-{
-    int64_t vectors = tgi_divide_up(n, tiles->vector_elems);
-    int64_t micropanels = tgi_divide_up(n, tiles->cols);
-    return micropanels ? tgi_divide_up(vectors, micropanels) * tiles->vector_elems : tiles->cols;
 }
 
 int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,

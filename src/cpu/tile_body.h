@@ -19,8 +19,8 @@
 #define AHEAD_LINE ((int)(64 / sizeof(IN(elem))))
 #define AHEAD_LINES ((int)(TGI_TILE_UNROLL * sizeof(IN(elem)) / 8))
 
-/* Tiles of the packed family prefetch the next blocks too. */
-#define HAS_PREFETCH (TILE_ROWS == PACKED_ROWS && TILE_VECTORS == PACKED_VECTORS)
+/* Wide tiles, which serve family packed, prefetch the next blocks too. */
+#define HAS_PREFETCH (TILE_VECTORS > 1)
 
 /* Prefetches one of these lines and goes on to the next one. */
 static inline __attribute__((always_inline)) TARGET void
