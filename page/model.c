@@ -234,20 +234,16 @@ void EXPORT(tell_kernel)(int index)
         key, offsetof(tgi_kernel, field), CLI_FIELD_##kind, 0                                      \
     }
     static const cli_field fields[] = {
-        FIELD("name", name, NAME),
-        FIELD("device", device, NAME),
-        FIELD("family", family_name, NAME),
-        FIELD("tile_rows", tile_rows, INT),
-        FIELD("tile_cols", tile_cols, INT),
-        FIELD("tile_depth", tile_depth, INT),
-        FIELD("thread_rows", thread_rows, INT),
-        FIELD("thread_cols", thread_cols, INT),
-        FIELD("stage_count", stage_count, INT),
-        FIELD("thread_count", thread_count, INT),
-        {NULL, 0, CLI_FIELD_INT, 0},
+        FIELD("tile_rows", tile_rows, INT),       FIELD("tile_cols", tile_cols, INT),
+        FIELD("tile_depth", tile_depth, INT),     FIELD("thread_rows", thread_rows, INT),
+        FIELD("thread_cols", thread_cols, INT),   FIELD("stage_count", stage_count, INT),
+        FIELD("thread_count", thread_count, INT), {NULL, 0, CLI_FIELD_INT, 0},
     };
 #undef FIELD
     const tgi_kernel *kernel = tgi_kernels_get(index);
+    tell_text("name", kernel->name);
+    tell_text("device", kernel->device);
+    tell_text("family", kernel->family_name);
     tell(fields, kernel);
     tell_text("isa", tgi_kernels_isa_name(kernel->isa));
     tell_text("type", tg_get_type_name(kernel->type));

@@ -42,6 +42,24 @@ static const tgi_kernel kernels[] = {
 #undef TGI_CUDA_ROW
 };
 
+/* An array that its text fills would have no zero at its end. */
+#define CHECK_TEXT(text, member)                                                                   \
+    _Static_assert(sizeof text <= sizeof kernels[0].member, "a text of a row is too long");
+#define TGI_CPU_ROW(row_family, row_isa, row_type, ...)                                            \
+    CHECK_TEXT("cpu_" #row_family "_" #row_isa "_" #row_type, name)                                \
+    CHECK_TEXT(#row_family, family_name)
+#define TGI_CUDA_ROW(row_image, row_family, row_isa, row_type, b_types, sum, row_math, order,      \
+                     rows, cols, depth, ...)                                                       \
+    CHECK_TEXT(TGI_QUOTE_VALUE(                                                                    \
+                   TGI_CUDA_NAME(row_family, row_isa, row_type, row_math, rows, cols, depth)),     \
+               name)                                                                               \
+    CHECK_TEXT(#row_family, family_name)                                                           \
+    CHECK_TEXT(#row_image, image)
+#include "core/kernels.def"
+#undef TGI_CPU_ROW
+#undef TGI_CUDA_ROW
+#undef CHECK_TEXT
+
 int tgi_kernels_count(void)
 {
     return (int)(sizeof kernels / sizeof kernels[0]);

@@ -53,8 +53,10 @@ enum {
 #undef TGI_FAMILY
 };
 
+/* Names are arrays, since a pointer to a string is 24 bytes of the library more, by which the
+ * loader finds it. */
 typedef struct tgi_kernel {
-    const char *name, *device, *family_name;
+    char name[44], device[8], family_name[16];
     tgi_operation operation;
     tgi_family family;
     tgi_isa isa;
@@ -64,8 +66,8 @@ typedef struct tgi_kernel {
     tgi_math math;
     tgi_sum_order sum_order;
     int tile_rows, tile_cols; /* CUDA rows: the tile of a block */
-    /* The following members are NULL and 0 in all rows but CUDA rows. */
-    const char *image;
+    /* The following members are "" and 0 in all rows but CUDA rows. */
+    char image[16];
     int tile_depth, thread_rows, thread_cols, stage_count, thread_count;
 } tgi_kernel;
 

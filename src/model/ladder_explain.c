@@ -54,7 +54,7 @@ tg_status tgi_model_ladder_choose(const char *name, int tile, tgi_ladder_choice 
                                "model counts; pass one of it, such as edges",
                                name);
     }
-    if (choice->row.name)
+    if (choice->is_in_table)
         return TG_STATUS_OK;
     if (strcmp(first->name, name) == 0) {
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
