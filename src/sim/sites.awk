@@ -1,10 +1,9 @@
 # Assembly of an instrumented kernel in, the same out with four changes:
 # 1. the thread sanitizer's functions, and memcpy and its kin, get the simulator's names, so that a
 #    program may use the real sanitizer beside it;
-# 2. section tgi_sim_sites gains an entry for each call: return address, relative to itself, and
-#    line with the number of the file above it. The first entry of an object has 0 and the place of
-#    the list of its files. The section takes the place of the debug information, which is left out
-#    with the paths that it holds;
+# 2. section tgi_sim_sites gains an entry for each call (sites.c): how far its return address lies
+#    behind that of the entry before, and its line. The section takes the place of the debug
+#    information, which is left out with the paths that it holds;
 # 3. section tgi_sim_variables gains an entry for each static variable: address, bytes. These are
 #    the kernels' shared memory;
 # 4. names of C++ become labels that the assembler forgets. They are an object's own, and long.
@@ -13,6 +12,7 @@
 /^[ \t]*\.section[ \t]+"?\.debug_/ { is_debug = 1; next }
 /^[ \t]*\.(section|text|data|bss|ident)/ { is_debug = 0 }
 is_debug { next }
+/^[ \t]*\.(section|text|data|bss)/ { section = $1 == ".section" ? $2 : $1 }
 
 /^[ \t]*\.file[ \t]/ {
     if ($2 !~ /^[0-9]+$/)
@@ -34,6 +34,7 @@ is_debug { next }
 # A function that the linker would keep one copy of becomes each object's own, as its sites are.
 /^[ \t]*\.section.*,comdat/ {
     print "\t.text"
+    section = ".text"
     next
 }
 /^[ \t]*\.weak[ \t]/ { next }
@@ -64,12 +65,30 @@ function shorten(line,    out, name) {
     if (!(file in file_numbers)) {
         used_files[file_count + 0] = file
         file_numbers[file] = file_count++
+        if (file_count > 256)
+            print "\t.error \"sites.awk: more files than an entry can name\""
     }
-    printf "\t.pushsection tgi_sim_sites,\"a\",%%progbits\n"
-    if (!site_count++)
-        printf "\t.long 0\n\t.long .Ltgi_files-.\n"
-    printf "\t.long .Ltgi_site%d-.\n\t.long %d\n\t.popsection\n.Ltgi_site%d:\n", site_count, \
-        file_numbers[file] * 65536 + (file_names[file] ~ /_on_host[.]h$/ ? 0 : line), site_count
+    if (file_names[file] ~ /_on_host[.]h$/)
+        line = 0
+    print "\t.pushsection tgi_sim_sites,\"a\",%progbits"
+    if (section != site_section) {
+        printf "\t.byte 0\n\t.long .Ltgi_site%d-.\n\t.long .Ltgi_files-.\n", site_count
+        split("", last_lines)
+        site_number = 0
+    } else {
+        printf "\t.uleb128 .Ltgi_site%d-.Ltgi_site%d\n", site_count, site_count - 1
+    }
+    number = file_numbers[file]
+    step = line - last_lines[number]
+    printf "\t.uleb128 %d\n", \
+        (step < 0 ? -2 * step - 1 : 2 * step) * 2 + (number != site_number)
+    if (number != site_number)
+        printf "\t.byte %d\n", number
+    printf "\t.popsection\n.Ltgi_site%d:\n", site_count
+    last_lines[number] = line
+    site_section = section
+    site_number = number
+    site_count++
     next
 }
 

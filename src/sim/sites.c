@@ -6,13 +6,14 @@
 #include "core/alloc.h"
 #include "core/pack.h"
 
-/* The places are relative to themselves, so that loading the library needs no relocation. The first
- * entry of each object has no return address and the place of the list of its files, which are such
- * places too. Other entries have the number of the file, times FILE_STRIDE, and the line. */
-enum { FILE_STRIDE = 65536 };
-typedef struct site_entry {
-    int32_t return_address, place;
-} site_entry;
+/* Section tgi_sim_sites has an entry for each call: a number, how many bytes its return address
+ * lies behind that of the entry before; a number, twice its step from the line of the last entry of
+ * the same file, and 1 if the entry before is of another file; then a byte for that file. A step is
+ * 2 s for s lines forward and 2 s - 1 for s lines back. Numbers have 7 bits in a byte, lowest
+ * first; all bytes but the last have bit 7. Where a section of code begins, the first number is 0,
+ * the places of the return address and of the list of file names follow, and all begins at line 0
+ * of file 0. A place is relative to itself, so that loading the library needs no relocation. */
+enum { FILES_MAX = 256 };
 typedef struct variable_entry {
     int32_t address, size_bytes;
 } variable_entry;
@@ -21,7 +22,7 @@ typedef struct variable_entry {
 #define TABLE(type, section)                                                                       \
     extern const type __start_##section[] __attribute__((visibility("hidden")));                   \
     extern const type __stop_##section[] __attribute__((visibility("hidden")));
-TABLE(site_entry, tgi_sim_sites)
+TABLE(unsigned char, tgi_sim_sites)
 TABLE(variable_entry, tgi_sim_variables)
 
 /* The hash table of sites by return address; NULL: free. */
@@ -30,14 +31,19 @@ static struct slot {
     int site;
 } * slots;
 static size_t slot_count;
-/* The first entries of the objects. */
-enum { OBJECTS_MAX = 16 };
-static int objects[OBJECTS_MAX], object_count;
+static struct site {
+    const void *return_address;
+    const char *file;
+    int line;
+} * sites;
+static int site_count;
 static tgi_sim_range shared;
 
-static const void *resolve(const int32_t *place)
+static const void *resolve(const void *place)
 {
-    return (const char *)place + *place;
+    int32_t distance;
+    memcpy(&distance, place, sizeof distance);
+    return (const char *)place + distance;
 }
 
 static int count_entries(const void *start, const void *stop, size_t entry_bytes)
@@ -47,7 +53,45 @@ static int count_entries(const void *start, const void *stop, size_t entry_bytes
 
 int tgi_sim_count_sites(void)
 {
-    return count_entries(__start_tgi_sim_sites, __stop_tgi_sim_sites, sizeof(site_entry));
+    return site_count;
+}
+
+static uint32_t read_number(const unsigned char **next)
+{
+    uint32_t number = 0;
+    int bits = 0;
+    do {
+        number |= (*(*next) & 127u) << bits;
+        bits += 7;
+    } while (*(*next)++ & 128);
+    return number;
+}
+
+/* Reads the entries to `found`, unless that is NULL. Returns their number. */
+static int read_sites(struct site *found)
+{
+    const char *return_address = NULL;
+    const int32_t *files = NULL;
+    int lines[FILES_MAX] = {0}, file = 0, count = 0;
+    for (const unsigned char *next = __start_tgi_sim_sites; next < __stop_tgi_sim_sites; count++) {
+        const uint32_t bytes = read_number(&next);
+        if (bytes == 0) {
+            return_address = resolve(next);
+            files = resolve(next + sizeof(int32_t));
+            next += 2 * sizeof(int32_t);
+            memset(lines, 0, sizeof lines);
+            file = 0;
+        }
+        return_address += bytes;
+        const uint32_t number = read_number(&next), step = number / 2;
+        const int line_count = (int)((step + 1) / 2);
+        if (number % 2)
+            file = *next++;
+        lines[file] += step % 2 ? -line_count : line_count;
+        if (found)
+            found[count] = (struct site){return_address, resolve(&files[file]), lines[file]};
+    }
+    return count;
 }
 
 static size_t hash(const void *address)
@@ -124,23 +168,22 @@ static int list_lines(void)
 
 static int open_sites(void)
 {
-    const int site_count = tgi_sim_count_sites();
     if (slots)
         return 1;
+    site_count = read_sites(NULL);
     for (slot_count = 64; slot_count < 4 * (size_t)site_count;)
         slot_count *= 2;
-    if (!list_lines() || !(slots = tgi_alloc_object((int64_t)(slot_count * sizeof *slots))))
+    tgi_alloc_free(sites); /* an earlier try had no memory for what follows */
+    sites = tgi_alloc_object((int64_t)((size_t)site_count * sizeof *sites));
+    if (!sites || !list_lines() ||
+        !(slots = tgi_alloc_object((int64_t)(slot_count * sizeof *slots))))
         return 0;
+    read_sites(sites);
     for (int i = 0; i < site_count; i++) {
-        if (__start_tgi_sim_sites[i].return_address == 0) {
-            objects[object_count++] = i;
-            continue;
-        }
-        const void *return_address = resolve(&__start_tgi_sim_sites[i].return_address);
-        size_t slot = hash(return_address);
+        size_t slot = hash(sites[i].return_address);
         while (slots[slot].return_address)
             slot = (slot + 1) & (slot_count - 1);
-        slots[slot] = (struct slot){return_address, i};
+        slots[slot] = (struct slot){sites[i].return_address, i};
     }
     find_shared_range();
     return 1;
@@ -165,16 +208,12 @@ int tgi_sim_find_site(const void *return_address)
 
 int tgi_sim_get_line(int site)
 {
-    return __start_tgi_sim_sites[site].place % FILE_STRIDE;
+    return sites[site].line;
 }
 
 const char *tgi_sim_get_file(int site)
 {
-    int object = object_count - 1;
-    while (objects[object] > site)
-        object--;
-    const int32_t *files = resolve(&__start_tgi_sim_sites[objects[object]].place);
-    return resolve(&files[__start_tgi_sim_sites[site].place / FILE_STRIDE]);
+    return sites[site].file;
 }
 
 tgi_sim_range tgi_sim_get_shared(void)
