@@ -70,19 +70,30 @@ struct tgi_mma {
                 Math::prepare(b[j]);
         }
 
-        /* Adds the products. A fragment of B is multiplied by all of A, down and up. In large tiles
-         * whose B lies across k one of A by all of B was measured to be faster. */
         __device__ __forceinline__ void multiply(sums &sum) const
+        {
+            if constexpr (Math::turns == 1) {
+                multiply_turn(sum, 0);
+            } else {
+#pragma unroll 1
+                for (int turn = 0; turn < Math::turns; turn++)
+                    multiply_turn(sum, turn);
+            }
+        }
+
+        /* Adds the products of a turn. A fragment of B is multiplied by all of A, down and up. In
+         * large tiles whose B lies across k one of A by all of B was measured to be faster. */
+        __device__ __forceinline__ void multiply_turn(sums &sum, int turn) const
         {
             constexpr int cols = 2 * col_fragments;
             constexpr int is_a_kept = !B_along_k && Warp_rows * Warp_cols >= 64 * 64;
             uint32_t own_a[row_fragments][Math::words], own_b[col_fragments][Math::words];
 #pragma unroll
             for (int i = 0; i < row_fragments; i++)
-                Math::template take<1>(own_a[i], a[i]);
+                Math::template take<1>(own_a[i], a[i], turn);
 #pragma unroll
             for (int j = 0; j < col_fragments; j++)
-                Math::template take<0>(own_b[j], b[j]);
+                Math::template take<0>(own_b[j], b[j], turn);
 #pragma unroll
             for (int product = 0; product < row_fragments * cols; product++) {
                 const int count = is_a_kept ? cols : row_fragments;

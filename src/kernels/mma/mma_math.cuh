@@ -3,12 +3,13 @@
  * fragment is 32 bytes along k of 16 entries of an operand. A math has
  *
  *     elem                     an element as memory holds it; types of 16 bits have a `type` too
- *     words                    32-bit words of a fragment that instructions take
+ *     turns                    turns of a loop in which the products of all fragments are added
+ *     words                    32-bit words of a fragment that the instructions of a turn take
  *     is_promoted              1: the sums of a stage are formed apart and added in FP32
  *     prepare(read)            changes the words of a fragment that was read
- *     take<IsA>(word, read)   makes them from the four that were read
- *     multiply(sum, a, b, h)   adds the products of a fragment of A and entries 8 h .. 8 h + 7 of
- *                              one of B
+ *     take<IsA>(word, read, t) makes those of turn t from the four that were read
+ *     multiply(sum, a, b, h)   adds the turn's products of a fragment of A and entries 8 h ..
+ *                              8 h + 7 of one of B
  */
 #ifndef TGI_MMA_MATH_CUH
 #define TGI_MMA_MATH_CUH
@@ -25,14 +26,14 @@ template <> struct tgi_mma_elem<2> {
 
 /* This base passes words to instructions as they were read. */
 struct tgi_mma_words {
-    static constexpr int words = 4, is_promoted = 0;
+    static constexpr int turns = 1, words = 4, is_promoted = 0;
 
     static __device__ __forceinline__ void prepare(uint32_t (&)[4])
     {
     }
 
     template <int IsA>
-    static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&read)[4])
+    static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&read)[4], int)
     {
 #pragma unroll
         for (int i = 0; i < 4; i++)
@@ -93,7 +94,7 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 : tgi_mma_words 
     static constexpr int words = 8;
 
     template <int IsA>
-    static __device__ __forceinline__ void take(uint32_t (&word)[8], const uint32_t (&read)[4])
+    static __device__ __forceinline__ void take(uint32_t (&word)[8], const uint32_t (&read)[4], int)
     {
 #pragma unroll
         for (int i = 0; i < 8; i++) {
@@ -115,25 +116,28 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 : tgi_mma_words 
 };
 
 /* Types of 16 and 8 bits by FP32 multiply-adds, in the order of k. It serves chips without
- * instructions of the type, and precisions that round every sum. A lane reads what its sums need:
- * of A words of k of row lane / 4, then of the row eight below; of B, for both halves of its
- * entries, words of column 2 (lane % 4), then of the next one. */
+ * instructions of the type, and precisions that round every sum. A turn multiplies two words along
+ * k: few chips need these kernels, and without turns they take twice the code. A lane reads what
+ * its sums need: of A the words of row lane / 4, then of the row eight below; of B, for both halves
+ * of its entries, those of column 2 (lane % 4), then of the next one. */
 template <tg_type Type, tg_type B_type> struct tgi_mma_fma : tgi_mma_words {
     static constexpr int elem_bytes = Type == TG_TYPE_BF16 || Type == TG_TYPE_FP16 ? 2 : 1;
     typedef typename tgi_mma_elem<elem_bytes>::type elem;
     static constexpr tg_type type = Type;
-    static constexpr int words = 32;
+    static constexpr int turns = 4, words = 8;
 
     template <int IsA>
-    static __device__ __forceinline__ void take(uint32_t (&word)[32], const uint32_t (&read)[4])
+    static __device__ __forceinline__ void take(uint32_t (&word)[8], const uint32_t (&read)[4],
+                                                int turn)
     {
         const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-        for (int i = 0; i < (IsA ? 16 : 32); i++) {
-            const int line = i / 8 % 2, k = i % 8;
+        for (int i = 0; i < (IsA ? 4 : 8); i++) {
+            const int line = i / 2 % 2, half = i / 4;
             const int group = IsA ? lane / 4 : lane % 4 * 2 + line;
-            word[i] = __shfl_sync(~0u, read[IsA ? line + k / 4 * 2 : i / 16 * 2 + k / 4],
-                                  group * 4 + k % 4);
+            const uint32_t low = read[IsA ? line : half * 2];
+            const uint32_t high = read[IsA ? line + 2 : half * 2 + 1];
+            word[i] = __shfl_sync(~0u, turn < 2 ? low : high, group * 4 + turn % 2 * 2 + i % 2);
         }
     }
 
@@ -148,16 +152,16 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_fma : tgi_mma_words {
         return tgi_decode_fp16(static_cast<uint16_t>(word >> index % 2 * 16));
     }
 
-    static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[32],
-                                                    const uint32_t (&b)[32], int h)
+    static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[8],
+                                                    const uint32_t (&b)[8], int h)
     {
 #pragma unroll
-        for (int i = 0; i < 8 * 4 / elem_bytes; i++) {
+        for (int i = 0; i < 2 * 4 / elem_bytes; i++) {
             const int k = i * elem_bytes / 4, index = i % (4 / elem_bytes);
 #pragma unroll
             for (int j = 0; j < 4; j++)
-                sum[j] = fmaf(decode(a[j / 2 * 8 + k], index, Type),
-                              decode(b[16 * h + j % 2 * 8 + k], index, B_type), sum[j]);
+                sum[j] = fmaf(decode(a[j / 2 * 2 + k], index, Type),
+                              decode(b[4 * h + j % 2 * 2 + k], index, B_type), sum[j]);
         }
     }
 };
