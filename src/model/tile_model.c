@@ -124,7 +124,7 @@ static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kerne
                                      const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->small_mma_elements_ratio : 1.0;
+    const double ratio = pow(f->small_mma_elements_ratio, work->by_elements);
     const double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     const double compute_s =
         ratio * macs /

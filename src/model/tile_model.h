@@ -27,6 +27,7 @@ typedef struct tgi_tile_work {
     double sum_share;      /* share of a wide tile's sums that are multiplied */
     double tile_count;     /* tiles of a block's stage, family batch; of a block, rank and dot */
     double cluster_blocks; /* blocks of a cluster that share out k in family small without stages */
+    double by_elements;    /* operands that family small on mma.sync loads by elements */
     double a_lines;        /* lines of A that a warp of family small without stages reads at once */
     int blocks_per_sm;     /* most resident blocks */
     int is_rounding;       /* 1: a kernel of family mma rounds FP32 to TF32 beside its products */

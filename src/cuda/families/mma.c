@@ -46,6 +46,15 @@ static int find_copy_bytes(const tgi_problem *p, int is_b, int is_along_k)
     return (int)(places & -places);
 }
 
+/* Returns 1 if every stage has an edge of the operand: its lines run across k, a tile has all of
+ * them, and they end within a unit, of which single elements are copied. */
+static int has_edges(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_along_k)
+{
+    const int64_t entries = is_b ? p->n : p->m;
+    return !is_along_k && entries < (is_b ? kernel->tile_cols : kernel->tile_rows) &&
+           entries * tgi_type_bytes(p->type) % TGI_GEMM_VECTOR_BYTES != 0;
+}
+
 int tgi_mma_is_rounded_ahead(const tgi_kernel *kernel)
 {
     return TGI_MMA_IS_ROUNDED_AHEAD(tgi_type_bytes(kernel->type), kernel->tile_cols);
@@ -61,8 +70,9 @@ void tgi_mma_describe(const tgi_kernel *kernel, const tgi_problem *p, int is_b,
     const int can_be_across = !is_rounded && (is_b || !tgi_type_is_fp8(p->type));
     operand->is_along_k =
         !can_be_across || (is_b ? tgi_gemm_is_b_along_k(p) : tgi_gemm_is_a_along_k(p));
-    operand->copy_bytes =
-        is_offset ? (int)tgi_type_bytes(p->type) : find_copy_bytes(p, is_b, operand->is_along_k);
+    operand->copy_bytes = is_offset || has_edges(kernel, p, is_b, operand->is_along_k)
+                              ? (int)tgi_type_bytes(p->type)
+                              : find_copy_bytes(p, is_b, operand->is_along_k);
     tgi_operand_describe(p, is_b, can_be_across, is_offset, &operand->packed);
     operand->can_repack = operand->copy_bytes < TGI_GEMM_VECTOR_BYTES &&
                           operand->packed.is_repacked &&

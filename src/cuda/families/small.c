@@ -47,14 +47,19 @@ static double find_sum_share(const tgi_kernel *kernel, const tgi_problem *p)
            (double)tgi_round_up(p->n, kernel->tile_cols);
 }
 
-/* Returns the slower of the accesses to A and B. Kernels on matrix instructions load lines that run
- * across k element by element. */
+/* Returns the slower of the accesses to A and B. */
 static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    const int is_along_k = tgi_gemm_is_a_along_k(p) && tgi_gemm_is_b_along_k(p);
-    return is_wide(kernel) || (kernel->math == TGI_MATH_mma && !is_along_k)
-               ? TGI_ACCESS_ELEMENTS
-               : tgi_gemm_find_access(p);
+    return is_wide(kernel) ? TGI_ACCESS_ELEMENTS : tgi_gemm_find_access(p);
+}
+
+/* Returns how many operands kernels on matrix instructions load element by element: those whose
+ * lines run across k. Lines along k that begin between units of 16 bytes count as one operand, if
+ * no others do, because their elements lie side by side. */
+static int count_by_elements(const tgi_problem *p)
+{
+    const int count = !tgi_gemm_is_a_along_k(p) + !tgi_gemm_is_b_along_k(p);
+    return count > 0 ? count : tgi_gemm_find_access(p) == TGI_ACCESS_ELEMENTS;
 }
 
 /* Returns 1 if the kernel can count the k of a split, else refuses the problem. Kernels on
@@ -252,6 +257,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                                 .copy_k = is_wide(kernel) ? kernel->tile_depth : 0.0,
                                 .sum_share = find_sum_share(kernel, p),
                                 .blocks_per_sm = resident,
+                                .by_elements = count_by_elements(p),
                                 .access = find_access(kernel, p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_small_seconds, proposal);
     if (!counts_split(proposal))
