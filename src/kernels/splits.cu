@@ -3,6 +3,7 @@
  * threadIdx.x along D, 16 bytes each, and threadIdx.y across the splits. Row y sums splits y, y +
  * blockDim.y and so on, and the rows' sums are added in order.
  */
+#include "kernels/add_args.h"
 #include "kernels/epilogue/tile_store.cuh"
 
 template <typename T>
@@ -85,29 +86,75 @@ static __device__ __forceinline__ void store(const tgi_gemm_args &args, int64_t 
     tgi_finish_elements(args, batch, row, col, places, sum.element);
 }
 
-template <typename T> static __device__ __forceinline__ void add_splits(const tgi_gemm_args &args)
+/* Adds the splits of the thread's elements over the rows of its block. Row 0 gets the sum. */
+template <typename T>
+static __device__ __forceinline__ tgi_vector<T> add_rows(const T *source, int64_t first,
+                                                         int64_t total, int split_count)
 {
     __shared__ tgi_vector<T> sums[TGI_ADD_ROWS_MAX][TGI_ADD_COLS];
+    tgi_vector<T> sum = {};
+    if (first < total)
+        sum = sum_splits(source, first, total, split_count);
+    sums[threadIdx.y][threadIdx.x] = sum;
+    /* Without the barrier row 0 would add sums that other rows have not written yet. */
+    __syncthreads();
+    if (threadIdx.y == 0)
+        for (int y = 1; y < blockDim.y; y++)
+            add_vector(sum, sums[y][threadIdx.x]);
+    return sum;
+}
+
+template <typename T> static __device__ __forceinline__ void add_splits(const tgi_gemm_args &args)
+{
     const int64_t total = args.problem.m * args.problem.n;
     const int64_t first =
         (static_cast<int64_t>(blockIdx.x) * TGI_ADD_COLS + threadIdx.x) * tgi_vector<T>::count;
     for (int64_t batch = blockIdx.y; batch < args.problem.batch_count; batch += gridDim.y) {
-        tgi_vector<T> sum = {};
-        if (first < total)
-            sum = sum_splits(static_cast<const T *>(args.workspace) +
-                                 batch * args.split_count * total,
-                             first, total, args.split_count);
-        sums[threadIdx.y][threadIdx.x] = sum;
-        /* Without the barrier row 0 would add sums that other rows have not written yet. */
-        __syncthreads();
-        if (threadIdx.y == 0 && first < total) {
-            for (int y = 1; y < blockDim.y; y++)
-                add_vector(sum, sums[y][threadIdx.x]);
+        tgi_vector<T> sum = add_rows(static_cast<const T *>(args.workspace) +
+                                         batch * args.split_count * total,
+                                     first, total, args.split_count);
+        if (threadIdx.y == 0 && first < total)
             store(args, batch, first, total, sum);
-        }
         /* Without the barrier the next batch entry's sums would overwrite sums not yet added. */
         __syncthreads();
     }
+}
+
+static __device__ __forceinline__ void write_sum(const tgi_add_args &args, int64_t place, float sum)
+{
+    tgi_write_element(args.d, place, args.d_type, sum);
+}
+
+static __device__ __forceinline__ void write_sum(const tgi_add_args &args, int64_t place,
+                                                 double sum)
+{
+    static_cast<double *>(args.d)[place] = sum;
+}
+
+/* Adds the splits of a D that is sums alone. Places in D are found while the kernel before still
+ * runs. */
+template <typename T> static __device__ __forceinline__ void add_sums(const tgi_add_args &args)
+{
+    constexpr int count = tgi_vector<T>::count;
+    const int first = (blockIdx.x * TGI_ADD_COLS + threadIdx.x) * count;
+    const unsigned n = args.n, row = first / n, col = first % n;
+    int left_cols = n - col;
+    int64_t place[count];
+    place[0] = blockIdx.y * args.d_batch + row * args.d_row + col * args.d_col;
+#pragma unroll
+    for (int i = 1; i < count; i++) {
+        const int is_row_over = --left_cols == 0;
+        place[i] = place[i - 1] + (is_row_over ? args.d_row - (n - 1) * args.d_col : args.d_col);
+        left_cols = is_row_over ? n : left_cols;
+    }
+    const T *source =
+        static_cast<const T *>(args.sums) + blockIdx.y * args.split_count * int64_t(args.total);
+    tgi_wait_for_stream();
+    const tgi_vector<T> sum = add_rows(source, first, args.total, args.split_count);
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        if (threadIdx.y == 0 && first + i < args.total)
+            write_sum(args, place[i], sum.element[i]);
 }
 
 extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
@@ -122,4 +169,16 @@ extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
 {
     tgi_wait_for_stream();
     add_splits<double>(args);
+}
+
+extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
+    tgi_add_sums_fp32(const __grid_constant__ tgi_add_args args)
+{
+    add_sums<float>(args);
+}
+
+extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
+    tgi_add_sums_fp64(const __grid_constant__ tgi_add_args args)
+{
+    add_sums<double>(args);
 }

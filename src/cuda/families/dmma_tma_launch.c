@@ -85,9 +85,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
         return status;
     tgi_gemm_complete_args(call, 0, &args.gemm);
     status = tgi_cuda_run(queue, &prepared->tile.multiply, &args, sizeof args);
-    return status || args.gemm.split_count == 1
-               ? status
-               : tgi_cuda_run(queue, &prepared->tile.add, &args.gemm, sizeof args.gemm);
+    return status ? status : tgi_gemm_add_splits(queue, &args.gemm, &prepared->tile.add);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_dmma_tma = {count_prepared_bytes, prepare, launch};

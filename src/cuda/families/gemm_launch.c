@@ -6,6 +6,7 @@
 
 #include "core/operand_view.h"
 #include "cuda/families/gemm.h"
+#include "kernels/add_args.h"
 
 #define GROUP_TILE_ROWS 8
 #define L2_SHARE 0.5 /* share of L2 for lines that stay while others stream */
@@ -78,6 +79,15 @@ tgi_call tgi_gemm_move_call(const tgi_call *call, int64_t batch, int64_t row, in
     return moved;
 }
 
+/* Returns 1 if D is the sums of its splits, and small enough for a function that counts in 32
+ * bits. */
+static int adds_sums_alone(const tgi_gemm_args *args)
+{
+    const tgi_problem *p = &args->problem;
+    const int64_t most = INT32_MAX / 2;
+    return args->is_sum_alone && p->m < most / p->n && p->batch_count <= TGI_GRID_HEIGHT_MAX;
+}
+
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)
 {
     const tgi_problem *p = &args->problem;
@@ -91,7 +101,29 @@ void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)
         .grid = {(unsigned)tgi_divide_up(p->m * p->n, block_elems), (unsigned)batches, 1},
         .block = {TGI_ADD_COLS, args->split_count <= 8 ? 4 : TGI_ADD_ROWS_MAX, 1},
         .is_early = 1};
-    strcpy(add->symbol, p->type == TG_TYPE_FP64 ? "tgi_add_splits_fp64" : "tgi_add_splits_fp32");
+    snprintf(add->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_add_%s_%s",
+             adds_sums_alone(args) ? "sums" : "splits",
+             p->type == TG_TYPE_FP64 ? "fp64" : "fp32");
+}
+
+tg_status tgi_gemm_add_splits(const tgi_cuda_queue *queue, const tgi_gemm_args *args,
+                              tgi_cuda_kernel *add)
+{
+    const tgi_problem *p = &args->problem;
+    tgi_gemm_args all = *args;
+    tgi_add_args sums = {.sums = args->workspace,
+                         .d = args->d,
+                         .d_row = p->d.row,
+                         .d_col = p->d.col,
+                         .d_batch = p->d.batch,
+                         .n = (int32_t)p->n,
+                         .total = (int32_t)(p->m * p->n),
+                         .split_count = args->split_count,
+                         .d_type = p->d_type};
+    if (args->split_count == 1)
+        return TG_STATUS_OK;
+    return adds_sums_alone(args) ? tgi_cuda_run(queue, add, &sums, sizeof sums)
+                                 : tgi_cuda_run(queue, add, &all, sizeof all);
 }
 
 int64_t tgi_tile_count_prepared_bytes(const tgi_problem *problem, const tgi_proposal *proposal)
@@ -135,7 +167,5 @@ tg_status tgi_tile_launch(const tgi_cuda_queue *queue, const tgi_call *call, voi
     tgi_gemm_args args = prepared->args;
     tgi_gemm_complete_args(call, prepared->is_transposed, &args);
     tg_status status = tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
-    return status || args.split_count == 1
-               ? status
-               : tgi_cuda_run(queue, &prepared->add, &args, sizeof args);
+    return status ? status : tgi_gemm_add_splits(queue, &args, &prepared->add);
 }

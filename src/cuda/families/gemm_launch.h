@@ -30,6 +30,10 @@ tgi_call tgi_gemm_move_call(const tgi_call *call, int64_t batch, int64_t row, in
 /* Prepares the kernel that adds the splits in the workspace, if k is split. */
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add);
 
+/* Launches that kernel with a call's arguments, if k is split. */
+tg_status tgi_gemm_add_splits(const tgi_cuda_queue *queue, const tgi_gemm_args *args,
+                              tgi_cuda_kernel *add);
+
 /* The prepared block of families whose decision is a tgi_tile_decision. */
 typedef struct tgi_tile_prepared {
     tgi_gemm_args args; /* without pointers, alpha and beta of a call */

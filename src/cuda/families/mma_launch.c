@@ -149,8 +149,7 @@ static tg_status launch_rows(const tgi_cuda_queue *queue, const tgi_call *call, 
     args.a_vector_elems = source[0] ? unit_elems : 1;
     args.b_vector_elems = source[1] ? unit_elems : 1;
     tg_status status = tgi_cuda_run(queue, &tile->multiply, &args, sizeof args);
-    return status || args.split_count == 1 ? status
-                                           : tgi_cuda_run(queue, &tile->add, &args, sizeof args);
+    return status ? status : tgi_gemm_add_splits(queue, &args, &tile->add);
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)

@@ -96,7 +96,7 @@ static tg_status add_splits(const tgi_cuda_queue *queue, const tgi_call *call,
 {
     tgi_gemm_args args = panel->add_args;
     tgi_gemm_complete_args(call, panel->is_transposed, &args);
-    return tgi_cuda_run(queue, &panel->add, &args, sizeof args);
+    return tgi_gemm_add_splits(queue, &args, &panel->add);
 }
 
 static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call, void *block)

@@ -108,9 +108,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
     tgi_cuda_kernel *multiply =
         &prepared->multiply[find_alignment(call->a)][find_alignment(call->b)];
     tg_status status = tgi_cuda_run(queue, multiply, &args, sizeof args);
-    return status || args.split_count == 1
-               ? status
-               : tgi_cuda_run(queue, &prepared->add, &args, sizeof args);
+    return status ? status : tgi_gemm_add_splits(queue, &args, &prepared->add);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_simt = {count_prepared_bytes, prepare, launch};

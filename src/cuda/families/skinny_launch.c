@@ -165,9 +165,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
         status = fill_args(queue, call, a, prepared, &args);
     if (!status)
         status = tgi_cuda_run(queue, &prepared->multiply, &args, prepared->args_bytes);
-    return status || prepared->args.gemm.split_count == 1
-               ? status
-               : tgi_cuda_run(queue, &prepared->add, &args, prepared->args_bytes);
+    return status ? status : tgi_gemm_add_splits(queue, &args.gemm, &prepared->add);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_skinny = {count_prepared_bytes, prepare, launch};
