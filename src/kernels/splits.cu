@@ -14,27 +14,45 @@ static __device__ __forceinline__ void add_vector(tgi_vector<T> &sum, const tgi_
         sum.element[i] += more.element[i];
 }
 
+/* Splits whose sums a thread reads at once. Reads one after another would take longer than all the
+ * rest. */
+#define SPLITS_AT_ONCE 4
+
+/* Reads a vector, of which `left` elements exist. If Is_aligned is 1, all of it does. */
+template <int Is_aligned, typename T>
+static __device__ __forceinline__ tgi_vector<T> read_vector(const T *source, int64_t left)
+{
+    tgi_vector<T> vector = {};
+    if constexpr (Is_aligned) {
+        *reinterpret_cast<uint4 *>(&vector) = *reinterpret_cast<const uint4 *>(source);
+    } else {
+#pragma unroll
+        for (int i = 0; i < tgi_vector<T>::count; i++)
+            if (i < left)
+                vector.element[i] = source[i];
+    }
+    return vector;
+}
+
 /* Returns the sum of the thread's splits of the elements from `first` on. Splits are `total`
  * elements apart. */
-template <typename T>
+template <int Is_aligned, typename T>
 static __device__ __forceinline__ tgi_vector<T> sum_splits(const T *source, int64_t first,
                                                            int64_t total, int split_count)
 {
-    constexpr int count = tgi_vector<T>::count;
     tgi_vector<T> sum = {};
-    if (total % count == 0) {
-#pragma unroll 8
-        for (int split = threadIdx.y; split < split_count; split += blockDim.y)
-            add_vector(sum,
-                       *reinterpret_cast<const tgi_vector<T> *>(source + split * total + first));
-        return sum;
-    }
-#pragma unroll 4
-    for (int split = threadIdx.y; split < split_count; split += blockDim.y)
+#pragma unroll 1
+    for (int split = threadIdx.y; split < split_count; split += SPLITS_AT_ONCE * blockDim.y) {
+        tgi_vector<T> some[SPLITS_AT_ONCE] = {};
 #pragma unroll
-        for (int i = 0; i < count; i++)
-            if (first + i < total)
-                sum.element[i] += source[split * total + first + i];
+        for (int i = 0; i < SPLITS_AT_ONCE; i++)
+            if (split + i * blockDim.y < split_count)
+                some[i] = read_vector<Is_aligned>(source + (split + i * blockDim.y) * total + first,
+                                                  total - first);
+#pragma unroll
+        for (int i = 0; i < SPLITS_AT_ONCE; i++)
+            add_vector(sum, some[i]);
+    }
     return sum;
 }
 
@@ -93,14 +111,18 @@ static __device__ __forceinline__ tgi_vector<T> add_rows(const T *source, int64_
 {
     __shared__ tgi_vector<T> sums[TGI_ADD_ROWS_MAX][TGI_ADD_COLS];
     tgi_vector<T> sum = {};
-    if (first < total)
-        sum = sum_splits(source, first, total, split_count);
+    if (first < total && total % tgi_vector<T>::count == 0)
+        sum = sum_splits<1>(source, first, total, split_count);
+    else if (first < total)
+        sum = sum_splits<0>(source, first, total, split_count);
     sums[threadIdx.y][threadIdx.x] = sum;
     /* Without the barrier row 0 would add sums that other rows have not written yet. */
     __syncthreads();
     if (threadIdx.y == 0)
-        for (int y = 1; y < blockDim.y; y++)
-            add_vector(sum, sums[y][threadIdx.x]);
+#pragma unroll
+        for (int y = 1; y < TGI_ADD_ROWS_MAX; y++)
+            if (y < blockDim.y)
+                add_vector(sum, sums[y][threadIdx.x]);
     return sum;
 }
 
@@ -120,15 +142,36 @@ template <typename T> static __device__ __forceinline__ void add_splits(const tg
     }
 }
 
-static __device__ __forceinline__ void write_sum(const tgi_add_args &args, int64_t place, float sum)
+/* Writes those of a thread's sums that lie in D. D has FP32, FP64 or 16 bits. */
+template <int Count>
+static __device__ __forceinline__ void write_sums(const tgi_add_args &args, int left,
+                                                  const int64_t (&place)[Count],
+                                                  const float (&sum)[Count])
 {
-    tgi_write_element(args.d, place, args.d_type, sum);
+    if (args.d_type == TG_TYPE_FP32) {
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            if (i < left)
+                static_cast<float *>(args.d)[place[i]] = sum[i];
+    } else {
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            if (i < left)
+                static_cast<uint16_t *>(args.d)[place[i]] = args.d_type == TG_TYPE_BF16
+                                                                ? tgi_encode_bf16(sum[i])
+                                                                : tgi_encode_fp16(sum[i]);
+    }
 }
 
-static __device__ __forceinline__ void write_sum(const tgi_add_args &args, int64_t place,
-                                                 double sum)
+template <int Count>
+static __device__ __forceinline__ void write_sums(const tgi_add_args &args, int left,
+                                                  const int64_t (&place)[Count],
+                                                  const double (&sum)[Count])
 {
-    static_cast<double *>(args.d)[place] = sum;
+#pragma unroll
+    for (int i = 0; i < Count; i++)
+        if (i < left)
+            static_cast<double *>(args.d)[place[i]] = sum[i];
 }
 
 /* Adds the splits of a D that is sums alone. Places in D are found while the kernel before still
@@ -151,10 +194,8 @@ template <typename T> static __device__ __forceinline__ void add_sums(const tgi_
         static_cast<const T *>(args.sums) + blockIdx.y * args.split_count * int64_t(args.total);
     tgi_wait_for_stream();
     const tgi_vector<T> sum = add_rows(source, first, args.total, args.split_count);
-#pragma unroll
-    for (int i = 0; i < count; i++)
-        if (threadIdx.y == 0 && first + i < args.total)
-            write_sum(args, place[i], sum.element[i]);
+    if (threadIdx.y == 0)
+        write_sums(args, args.total - first, place, sum.element);
 }
 
 extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)

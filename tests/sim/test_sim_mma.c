@@ -108,7 +108,8 @@ tg_status __wrap_tgi_sim_run(const tgi_sim_launch *launch, tgi_sim_record *recor
     assert_non_null(counts);
     if (own.body == watched.body)
         own.without_barrier = watched.without_barrier;
-    if (watched.is_narrow && own.body != tgi_sim_find_body("tgi_add_splits_fp32"))
+    if (watched.is_narrow && own.body != tgi_sim_find_body("tgi_add_splits_fp32") &&
+        own.body != tgi_sim_find_body("tgi_add_sums_fp32"))
         own.grid[0] = (own.grid[0] + 1) / 2;
     if (watched.is_unpermuted && own.body == tgi_sim_find_body("cuda_mma_sm80_bf16_64x64x64"))
         own.body = simulated_unpermuted;

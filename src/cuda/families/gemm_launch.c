@@ -79,13 +79,14 @@ tgi_call tgi_gemm_move_call(const tgi_call *call, int64_t batch, int64_t row, in
     return moved;
 }
 
-/* Returns 1 if D is the sums of its splits, and small enough for a function that counts in 32
- * bits. */
+/* Returns 1 if D is the sums of its splits, of a type and a size that the functions for this case
+ * have: they count in 32 bits. */
 static int adds_sums_alone(const tgi_gemm_args *args)
 {
     const tgi_problem *p = &args->problem;
     const int64_t most = INT32_MAX / 2;
-    return args->is_sum_alone && p->m < most / p->n && p->batch_count <= TGI_GRID_HEIGHT_MAX;
+    return args->is_sum_alone && tgi_type_bytes(p->d_type) > 1 && p->m < most / p->n &&
+           p->batch_count <= TGI_GRID_HEIGHT_MAX;
 }
 
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)
