@@ -56,8 +56,9 @@ double tgi_model_splits_seconds(const tgi_problem *p, const tgi_tile_work *work,
 static double find_base_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double splits_s = f->splits_s[!tgi_epilogue_is_sum_alone(&p->epilogue)];
     return f->launch_s + tgi_model_splits_seconds(p, work,
-                                                  f->splits_s + f->split_s * work->split_count,
+                                                  splits_s + f->split_s * work->split_count,
                                                   f->cache_ratio * gpu->memory_bytes_per_s);
 }
 

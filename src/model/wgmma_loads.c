@@ -105,6 +105,14 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
     return fmax(least_s, inside_s + (a.outside + b.outside) * f->wgmma_outside_line_s);
 }
 
+/* Returns the seconds by which a stage is later if an operand's lines begin between two sectors of
+ * L2. Blocks that copy the same lines at once wait for each other. */
+static double find_split_wait(const tgi_wgmma_case *c, int splits, double reader_count)
+{
+    const double *split_s = c->figures->wgmma_split_wait_s;
+    return splits && !is_few(c) ? split_s[0] + split_s[1] * reader_count : 0.0;
+}
+
 double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
 {
     const tgi_figures *f = c->figures;
@@ -115,7 +123,9 @@ double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
     const int is_shared = readers->a_at_once >= 2.0 && readers->b_at_once >= 2.0;
     return wait_s * (!is_shared                 ? 1.0
                      : work->cluster_splits > 1 ? f->wgmma_apart_wait
-                                                : f->wgmma_shared_wait);
+                                                : f->wgmma_shared_wait) +
+           find_split_wait(c, work->a_splits, readers->a_at_once) +
+           find_split_wait(c, work->b_splits, readers->b_at_once);
 }
 
 double tgi_wgmma_start_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)

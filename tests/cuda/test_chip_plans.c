@@ -262,6 +262,19 @@ static void test_lines_of_a_cost_time(void **state)
     assert_true(across.predicted_s > 1.2 * along.predicted_s);
 }
 
+/* Lines that begin between two sectors arrive later, the more blocks copy the same ones at once. */
+static void test_lines_between_sectors_cost_time(void **state)
+{
+    (void)state;
+    const char *row = "cuda_wgmma_sm90a_bf16_64x64x64";
+    const double few_s = find_row("h200", "512x512x24:nt:bf16", row).predicted_s -
+                         find_row("h200", "512x512x16:nt:bf16", row).predicted_s;
+    const double many_s = find_row("h200", "64x4096x24:nt:bf16", row).predicted_s -
+                          find_row("h200", "64x4096x16:nt:bf16", row).predicted_s;
+    assert_true(few_s > 0.2e-6);
+    assert_true(many_s > few_s + 0.1e-6);
+}
+
 /* k of slices is split by a divisor where D has few tiles, and the order of sums may depend on
  * m. */
 static void test_slices_split_k(void **state)
@@ -375,6 +388,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices_where_they_pay),
         cmocka_unit_test(test_lines_of_a_cost_time),
+        cmocka_unit_test(test_lines_between_sectors_cost_time),
         cmocka_unit_test(test_slices_split_k),
         cmocka_unit_test(test_teams_of_slices),
         cmocka_unit_test(test_tiles_lie_where_they_fill_rounds),
