@@ -6,19 +6,13 @@
  * lines' ends and the last line.
  */
 #include "kernels/ptx/launch.cuh"
+#include "kernels/copy/divide_counts.cuh"
 #include "kernels/copy/repack_args.h"
 #include "kernels/copy/shifted_unit.cuh"
 #include "kernels/instances.cuh"
 #include "kernels/ptx/convert.cuh"
 
 #define TGI_WARPS (TGI_REPACK_THREADS / 32)
-
-/* Divides counts. Few counts need 64 bits, whose division is slow. */
-static __device__ __forceinline__ int64_t divide(int64_t count, int64_t by)
-{
-    return (count | by) >> 32 ? count / by
-                              : static_cast<uint32_t>(count) / static_cast<uint32_t>(by);
-}
 
 /* Rounds a word to TF32 if it is a whole element, and elements are rounded. */
 template <typename T>
@@ -124,11 +118,11 @@ static __device__ __forceinline__ void copy_task(const tgi_repack_job &job, int 
 {
     constexpr int elem_bytes = sizeof(T);
     const int64_t across =
-        divide(job.copy_bytes + TGI_REPACK_TASK_BYTES - 1, TGI_REPACK_TASK_BYTES);
+        tgi_divide_counts(job.copy_bytes + TGI_REPACK_TASK_BYTES - 1, TGI_REPACK_TASK_BYTES);
     const int64_t down =
-        divide(job.copy_line_count + TGI_REPACK_TASK_LINES - 1, TGI_REPACK_TASK_LINES);
-    const int64_t row = divide(task, across);
-    const int64_t batch = job.batch_count > 1 ? divide(row, down) : 0;
+        tgi_divide_counts(job.copy_line_count + TGI_REPACK_TASK_LINES - 1, TGI_REPACK_TASK_LINES);
+    const int64_t row = tgi_divide_counts(task, across);
+    const int64_t batch = job.batch_count > 1 ? tgi_divide_counts(row, down) : 0;
     const int64_t line = (row - batch * down) * TGI_REPACK_TASK_LINES;
     const int64_t byte = (task - row * across) * TGI_REPACK_TASK_BYTES;
     task_place place;
@@ -145,6 +139,8 @@ static __device__ __forceinline__ void copy_task(const tgi_repack_job &job, int 
                             TGI_REPACK_TASK_BYTES + TGI_REPACK_UNIT_BYTES);
     place.copy_bytes = clamp_count(job.copy_bytes - byte, TGI_REPACK_TASK_BYTES);
     place.is_rounded = is_rounded;
+    /* The place of the first task is found while the kernel ahead still runs. */
+    tgi_wait_for_stream();
     move_task<T>(place);
 }
 
@@ -157,10 +153,11 @@ transpose_tile(const tgi_repack_job &job, int is_rounded, int64_t task,
     const int64_t padded = job.copy_bytes / static_cast<int>(sizeof(T));
     const int64_t across = (padded + TGI_REPACK_TILE - 1) / TGI_REPACK_TILE;
     const int64_t down = (job.copy_line_count + TGI_REPACK_TILE - 1) / TGI_REPACK_TILE;
-    const int64_t batch = task / (across * down), in_batch = task % (across * down);
-    const int64_t first_line = in_batch / across * TGI_REPACK_TILE;
-    const int64_t first_elem = in_batch % across * TGI_REPACK_TILE;
+    const int64_t row = tgi_divide_counts(task, across), batch = tgi_divide_counts(row, down);
+    const int64_t first_line = (row - batch * down) * TGI_REPACK_TILE;
+    const int64_t first_elem = (task - row * across) * TGI_REPACK_TILE;
     const T *source = static_cast<const T *>(job.source) + batch * job.batch_stride;
+    tgi_wait_for_stream();
     const int along = threadIdx.x % TGI_REPACK_TILE, slow = threadIdx.x / TGI_REPACK_TILE;
     constexpr int stride = TGI_REPACK_THREADS / TGI_REPACK_TILE;
 #pragma unroll 8
@@ -200,6 +197,7 @@ template <typename T> static __device__ __forceinline__ void repack(const tgi_re
     for (int j = 0; j < 2; j++)
         for (int64_t i = blockIdx.x; i < count_tasks(args.job[j], 0); i += gridDim.x)
             transpose_tile<T>(args.job[j], args.is_rounded, i, tile);
+    tgi_wait_for_stream(); /* also in threads that have no task */
 }
 
 #define TGI_REPACK(name, type)                                                                     \
@@ -207,7 +205,6 @@ template <typename T> static __device__ __forceinline__ void repack(const tgi_re
         name(const __grid_constant__ tgi_repack_args args)                                         \
     {                                                                                              \
         tgi_start_next();                                                                          \
-        tgi_wait_for_stream();                                                                     \
         repack<type>(args);                                                                        \
     }
 

@@ -8,6 +8,7 @@
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/warp_reduce.cuh"
 #include "kernels/instances.cuh"
+#include "kernels/copy/divide_counts.cuh"
 #include "kernels/copy/slice_args.h"
 
 /* For FP16 slices a line's largest magnitude is scaled to 2^TOP .. 2^(TOP + 1). Lines with larger
@@ -26,15 +27,17 @@ static __device__ __forceinline__ slice_place find_place(const tgi_slice_job &jo
 {
     const int lane = threadIdx.x % 32;
     slice_place place;
-    const int64_t in_batch = task % (static_cast<int64_t>(job.block_count) * job.segment_count);
-    place.batch = task / (static_cast<int64_t>(job.block_count) * job.segment_count);
-    place.segment = static_cast<int>(in_batch / job.block_count);
-    const int64_t block = in_batch % job.block_count;
+    const int64_t row = tgi_divide_counts(task, job.block_count);
+    const int64_t block = task - row * job.block_count;
+    place.batch = tgi_divide_counts(row, job.segment_count);
+    place.segment = static_cast<int>(row - place.batch * job.segment_count);
     place.line = block * TGI_RANGE_LINES + threadIdx.x / 32 * TGI_GROUP_LINES + lane / 4;
     place.unit = lane % 4;
     place.first_chunk = place.segment * job.chunks_per_segment;
     place.last_chunk = min(place.first_chunk + job.chunks_per_segment, job.chunk_count);
     place.entry = (place.batch * job.block_count + block) * job.segment_count + place.segment;
+    /* The place of the first task is found while the kernel ahead still runs. */
+    tgi_wait_for_stream();
     return place;
 }
 
@@ -201,7 +204,6 @@ static __device__ __forceinline__ int64_t count_tasks(const tgi_slice_job &job)
         name(const __grid_constant__ tgi_slice_args args)                                          \
     {                                                                                              \
         tgi_start_next();                                                                          \
-        tgi_wait_for_stream();                                                                     \
         const int64_t of_a = count_tasks(args.job[0]), of_b = count_tasks(args.job[1]);            \
         for (int64_t i = blockIdx.x; i < of_a + of_b; i += gridDim.x) {                            \
             const tgi_slice_job &job = args.job[i >= of_a];                                        \
