@@ -132,9 +132,9 @@ template <typename T> static __device__ __forceinline__ void add_splits(const tg
     const int64_t first =
         (static_cast<int64_t>(blockIdx.x) * TGI_ADD_COLS + threadIdx.x) * tgi_vector<T>::count;
     for (int64_t batch = blockIdx.y; batch < args.problem.batch_count; batch += gridDim.y) {
-        tgi_vector<T> sum = add_rows(static_cast<const T *>(args.workspace) +
-                                         batch * args.split_count * total,
-                                     first, total, args.split_count);
+        tgi_vector<T> sum =
+            add_rows(static_cast<const T *>(args.workspace) + batch * args.split_count * total,
+                     first, total, args.split_count);
         if (threadIdx.y == 0 && first < total)
             store(args, batch, first, total, sum);
         /* Without the barrier the next batch entry's sums would overwrite sums not yet added. */
@@ -157,9 +157,8 @@ static __device__ __forceinline__ void write_sums(const tgi_add_args &args, int 
 #pragma unroll
         for (int i = 0; i < Count; i++)
             if (i < left)
-                static_cast<uint16_t *>(args.d)[place[i]] = args.d_type == TG_TYPE_BF16
-                                                                ? tgi_encode_bf16(sum[i])
-                                                                : tgi_encode_fp16(sum[i]);
+                static_cast<uint16_t *>(args.d)[place[i]] =
+                    args.d_type == TG_TYPE_BF16 ? tgi_encode_bf16(sum[i]) : tgi_encode_fp16(sum[i]);
     }
 }
 

@@ -104,8 +104,8 @@ double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
         cycles += count_cycles(gpu, kernel, p, rest, work->block_k);
     double memory_s = tgi_model_tile_bytes(p) / (f->simt_memory_share * gpu->memory_bytes_per_s);
     const double start_s = f->simt_splits_s[!tgi_epilogue_is_sum_alone(&p->epilogue)];
-    double splits_s = tgi_model_splits_seconds(p, work, start_s,
-                                               f->simt_splits_ratio * gpu->memory_bytes_per_s);
+    double splits_s =
+        tgi_model_splits_seconds(p, work, start_s, f->simt_splits_ratio * gpu->memory_bytes_per_s);
     const double finish_s = tgi_model_finish_seconds(gpu, kernel, p, work);
     return f->launch_s + fmax(cycles / gpu->clock_hz + finish_s, memory_s) + splits_s;
 }

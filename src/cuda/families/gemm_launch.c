@@ -103,8 +103,7 @@ void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)
         .block = {TGI_ADD_COLS, args->split_count <= 8 ? 4 : TGI_ADD_ROWS_MAX, 1},
         .is_early = 1};
     snprintf(add->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_add_%s_%s",
-             adds_sums_alone(args) ? "sums" : "splits",
-             p->type == TG_TYPE_FP64 ? "fp64" : "fp32");
+             adds_sums_alone(args) ? "sums" : "splits", p->type == TG_TYPE_FP64 ? "fp64" : "fp32");
 }
 
 tg_status tgi_gemm_add_splits(const tgi_cuda_queue *queue, const tgi_gemm_args *args,
