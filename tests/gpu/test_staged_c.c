@@ -1,8 +1,10 @@
 /*
- * test_staged_c tests the operand C of family wgmma on a GPU. D has the same bits whether C comes
- * through the stages, because it begins at a multiple of 16 bytes, or is read by threads, because
- * it begins an element later, or lies in D's place. Some products also have a bias and an
- * activation.
+ * test_staged_c tests what comes through the stages of families wgmma and few behind the products,
+ * on a GPU. D has the same bits whether C comes through the stages, because it begins at a multiple
+ * of 16 bytes, or is read by threads, because it begins an element later, or lies in D's place.
+ * Some products also have a bias and an activation. A bias that is added as a product, with zeros
+ * and ones beside it, may be Inf or NaN: its row or column of D is then, and no other element
+ * changes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -15,10 +17,11 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
 #include "check/check.h"
 #include "gpu.h"
 
-#define KERNEL_START "cuda_wgmma_"
 #define GUARD_BYTE 0x5a /* fills D's gaps, which stay as they are */
 
 /* Lines of C and D lie `gap` elements apart. With is_c_across, C lies by columns and D by rows. */
@@ -177,6 +180,16 @@ static void test_kernel(tg_context *context, const char *kernel, const tg_proble
     tg_destroy_plan(plan);
 }
 
+/* Tells whether number i is a kernel of the family for A of this type, and what it is called. */
+static int is_kernel(const tg_context *context, int i, const char *family, tg_type type,
+                     const char **name)
+{
+    tg_kernel_info info;
+    assert_int_equal(tg_get_kernel_info(context, i, &info), 0);
+    *name = info.name;
+    return info.is_available && info.type == type && strcmp(info.family, family) == 0;
+}
+
 /* Tests all kernels for A of this type. Returns how many there are. */
 static int test_case(tg_context *context, const c_case *given, const operations *with, tg_type type,
                      tg_type d_type)
@@ -188,13 +201,11 @@ static int test_case(tg_context *context, const c_case *given, const operations 
     char *wanted = malloc((size_t)all.d_bytes);
     assert_non_null(wanted);
     for (int i = 0; i < tg_get_kernel_count(); i++) {
-        tg_kernel_info info;
-        assert_int_equal(tg_get_kernel_info(context, i, &info), 0);
-        if (!info.is_available || info.type != type ||
-            strncmp(info.name, KERNEL_START, strlen(KERNEL_START)) != 0)
+        const char *name;
+        if (!is_kernel(context, i, "wgmma", type, &name))
             continue;
         kernel_count++;
-        test_kernel(context, info.name, &problem, &all, wanted);
+        test_kernel(context, name, &problem, &all, wanted);
     }
     free(wanted);
     close_buffers(context, &all);
@@ -219,10 +230,105 @@ static void test_staged_c(void **state)
     tg_destroy_context(context);
 }
 
+/* Returns the bias that is not finite at place i of a row or column, or 0 where it is finite. */
+static float find_special(int64_t i)
+{
+    static const float values[] = {INFINITY, NAN, -INFINITY};
+    return i % 37 == 0 ? values[i / 37 % 3] : 0.0f;
+}
+
+/* Fails unless an element of D with a bias that is not finite is what the sum and RELU make of it,
+ * and any other has the bits of `wanted`, which has a finite bias everywhere. */
+static void assert_special(const tg_problem *problem, const buffers *all, const char *wanted,
+                           const char *kernel)
+{
+    const int64_t n = problem->d.col_count;
+    const float least = problem->activation == TG_ACTIVATION_RELU ? 0.0f : -INFINITY;
+    for (int64_t i = 0; i < all->d_bytes / 2; i++) {
+        const int64_t row = i / n % problem->d.row_count, col = i % n;
+        const float special = find_special(problem->bias == TG_BIAS_ROW ? row : col);
+        if (special == 0.0f && memcmp(all->d + 2 * i, wanted + 2 * i, 2) == 0)
+            continue;
+        const double given = check_get_element(problem->d.type, all->d, i);
+        if (special == 0.0f || (isnan(special) ? !isnan(given) : given != fmaxf(special, least)))
+            fail_msg("%s, %lld x %lld, bias %g: element (%lld, %lld) is %g", kernel,
+                     (long long)problem->d.row_count, (long long)n, (double)special, (long long)row,
+                     (long long)col, given);
+    }
+}
+
+/* Tests all kernels of a family with biases that are not finite. Adds the plans that split k, and
+ * all plans, to count[0] and count[1]. */
+static void test_special_case(tg_context *context, const tg_problem *problem, const char *family,
+                              int count[2])
+{
+    static tg_candidate candidates[1024];
+    buffers all;
+    int candidate_count;
+    open_buffers(context, problem, &all);
+    char *wanted = malloc((size_t)all.d_bytes), *special = malloc((size_t)all.bias_bytes);
+    assert_true(wanted && special);
+    memcpy(special, all.bias, (size_t)all.bias_bytes);
+    for (int64_t i = 0; i < all.bias_bytes / 2; i++)
+        if (find_special(i) != 0.0f)
+            check_set_element(problem->d.type, special, i, find_special(i));
+    assert_int_equal(tg_list_candidates(context, problem, candidates, 1024, &candidate_count), 0);
+    for (int i = 0; i < candidate_count; i++) {
+        tg_plan_options options = {.struct_bytes = sizeof options};
+        tg_plan *plan;
+        if (!candidates[i].is_legal ||
+            !is_kernel(context, i, family, problem->a.type, &options.kernel))
+            continue;
+        assert_int_equal(tg_create_plan(context, problem, &options, &plan), TG_STATUS_OK);
+        for (int is_special = 0; is_special < 2; is_special++) {
+            assert_int_equal(tg_copy_to_device(context, all.device[4],
+                                               is_special ? special : all.bias, all.bias_bytes),
+                             0);
+            multiply(context, plan, &all, 0, 0);
+            if (!is_special)
+                memcpy(wanted, all.d, (size_t)all.d_bytes);
+        }
+        assert_special(problem, &all, wanted, options.kernel);
+        tg_destroy_plan(plan);
+        count[0] += candidates[i].split_count > 1;
+        count[1]++;
+    }
+    free(wanted);
+    free(special);
+    close_buffers(context, &all);
+}
+
+/* The sizes have edges of tiles, more tiles than blocks, few rows, and k that is split. */
+static void test_special_bias(void **state)
+{
+    static const c_case sizes[] = {{200, 328, 72, 1, 0, 0},
+                                   {1000, 1500, 40, 3, 0, 0},
+                                   {40, 1000, 200, 1, 0, 0},
+                                   {136, 264, 8200, 1, 0, 0}};
+    static const tg_type types[] = {TG_TYPE_BF16, TG_TYPE_FP16};
+    tg_context *context = gpu_open_context();
+    int count[2] = {0, 0};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int j = 0; j < 8; j++) {
+            const operations with = {j & 1 ? TG_BIAS_ROW : TG_BIAS_COL,
+                                     j & 2 ? TG_ACTIVATION_RELU : TG_ACTIVATION_NONE};
+            tg_problem problem = describe(&sizes[i], &with, types[j / 4], types[j / 4]);
+            problem.alpha = 1.0;
+            problem.beta = 0.0;
+            test_special_case(context, &problem, "wgmma", count);
+            test_special_case(context, &problem, "few", count);
+        }
+    print_message("%d plans right, of which %d split k\n", count[1], count[0]);
+    assert_true(count[0] > 0 || count[1] == 0);
+    tg_destroy_context(context);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_staged_c)};
-    if (!gpu_is_there(1))
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_staged_c),
+                                       cmocka_unit_test(test_special_bias)};
+    if (!gpu_is_there(2))
         return GPU_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
