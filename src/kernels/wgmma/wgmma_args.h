@@ -40,9 +40,11 @@ typedef struct tgi_wgmma_args {
     int32_t is_next_early;
     int32_t is_activation_alone; /* 1: the epilogue is an activation and nothing else */
     int32_t is_second; /* 1: the problem has the second of the shapes that the kernel serves */
-    void *run_sums;    /* a tile of FP32 sums for each block, if k has more than one run */
-    tgi_tensor_map c_map;
+    /* It is a neighbour of is_second, because threads read both before their first product, and the
+     * line of constants that has one then has the other too. */
     tgi_staged_c c;
+    void *run_sums; /* a tile of FP32 sums for each block, if k has more than one run */
+    tgi_tensor_map c_map;
 } tgi_wgmma_args;
 
 /* The argument of family loose, which does not use the map of A. */
