@@ -51,8 +51,8 @@ static void test_batch_invariant_rows(void **state)
     } cases[] = {{"64x64x65536:prec=ieee_fp32", "cuda_simt_sm75_fp32_", 128},
                  {"1x8192x8192:nt:prec=ieee_fp32", "cuda_small_sm75_fp32_16x16x32", 1},
                  {"64x300x8192:prec=ieee_fp32", "cuda_simt_sm75_fp32_", 24},
-                 {"64x64x65536", "cuda_bf16", 64},
-                 {"64x64x66000", "cuda_bf16", 1}, /* would have too many splits */
+                 {"128x128x65536", "cuda_bf16", 64},
+                 {"128x128x66000", "cuda_bf16", 1}, /* would have too many splits */
                  {"1x8192x8192:nt", "cuda_bf16r_sm90a_fp32_", 8},
                  {"64x8192x8100:nt", "cuda_bf16r_sm90a_fp32_", 8},
                  {"60000x12x900", "cuda_small_sm75_fp32_16x16x32", 3},
@@ -140,7 +140,7 @@ static void test_batch_invariant_slices(void **state)
 {
     (void)state;
     static const int64_t sizes[][2] = {{8192, 8192},  {8192, 8192}, {4096, 14336},
-                                       {4096, 14336}, {1000, 3000}, {400, 9000}};
+                                       {4096, 14336}, {2400, 3000}, {900, 9000}};
     int split_count = 0, whole_count = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const int64_t n = sizes[i][0], k = sizes[i][1], runs = (k + 1023) / 1024;
