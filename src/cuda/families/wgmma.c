@@ -34,8 +34,9 @@ int64_t tgi_wgmma_shared_bytes(const tgi_kernel *kernel, int is_across)
         return TGI_WGMMA_SHARED_MAX;
     const int row_bytes = tgi_slices_is_a_in_registers(kernel) ? TGI_WGMMA_STEP_BYTES : line_bytes;
     return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, row_bytes, kernel->tile_cols, line_bytes,
-                                  kernel->stage_count, kernel->thread_count, is_across) +
-           (tgi_wgmma_reads_unaligned(kernel) ? TGI_UNALIGNED_SHARED_BYTES : 0);
+                                  kernel->stage_count, kernel->thread_count, is_across,
+                                  tgi_wgmma_reads_unaligned(kernel) ? TGI_UNALIGNED_SLOTS : 0,
+                                  TGI_UNALIGNED_SLOT_BYTES);
 }
 
 int64_t tgi_wgmma_launch_bytes(const tgi_kernel *kernel, const tgi_cluster_work *work,

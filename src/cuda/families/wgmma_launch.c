@@ -271,11 +271,6 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
         .block = {(unsigned)kernel->thread_count, 1, 1},
         .shared_bytes = (unsigned)tgi_wgmma_launch_bytes(kernel, &args->work, operand[1].is_across),
         .is_early = 1};
-    if (args->c.bias == TG_BIAS_ROW && !tgi_wgmma_is_fitted(kernel)) {
-        const unsigned rest = TGI_WGMMA_SHARED_MAX - panel->multiply.shared_bytes;
-        panel->multiply.shared_bytes +=
-            rest < TGI_WGMMA_ONES_REST_BYTES ? rest : TGI_WGMMA_ONES_REST_BYTES;
-    }
     snprintf(panel->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s%s", kernel->name,
              tgi_wgmma_find_suffix(&args->gemm.problem, operand));
 }

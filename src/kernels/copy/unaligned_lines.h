@@ -13,7 +13,6 @@
 #define TGI_UNALIGNED_LINES 64 /* lines of a slot */
 #define TGI_UNALIGNED_LINE_BYTES (128 + 16)
 #define TGI_UNALIGNED_SLOT_BYTES (TGI_UNALIGNED_LINES * TGI_UNALIGNED_LINE_BYTES)
-#define TGI_UNALIGNED_SHARED_BYTES (TGI_UNALIGNED_SLOTS * (TGI_UNALIGNED_SLOT_BYTES + 16))
 
 /* Every eighth line has the same offset from a unit of 16 bytes. Such lines are one kind, with a
  * tensor map that begins at the unit of the first of them. */

@@ -95,8 +95,8 @@ struct tgi_wgmma_shape {
     static constexpr int shared_bytes =
         is_fitted ? TGI_FEW_FIXED_BYTES(Rows)
                   : TGI_WGMMA_SHARED_BYTES(Rows, Feed::a_line_bytes, Cols, Feed::b_line_bytes,
-                                           Stages, Threads, AcrossB) +
-                        Feed::slot_count * (TGI_UNALIGNED_SLOT_BYTES + 16);
+                                           Stages, Threads, AcrossB, Feed::slot_count,
+                                           TGI_UNALIGNED_SLOT_BYTES);
     static_assert(Feed::relayout_warps == 0 || (elem_bytes == 2 && group_count == 2),
                   "units are of eight elements, and three warps are free to move them");
     static_assert(blocks == 1, "a warpgroup has 64 rows");
@@ -132,17 +132,17 @@ struct tgi_wgmma_shape {
     }
 };
 
-/* Addresses in shared memory: stages, then slots of lines that a relayout warp moves, then what
- * each warpgroup stages of D, then its terms, then the barriers. Stages that are fitted come
- * last. */
+/* Addresses in shared memory: what each warpgroup stages of D, then its terms, then the barriers,
+ * then stages, then slots of lines that a relayout warp moves. */
 template <class Shape> struct tgi_wgmma_memory {
     static constexpr int slot_count = Shape::feed::slot_count;
     static constexpr int barrier_count = Shape::is_fitted ? TGI_FEW_STAGES_MAX : Shape::stages;
 
-    uint32_t stages, slots, boxes, terms;
+    uint32_t boxes, terms;
     uint32_t full, empty;           /* barriers of each stage */
     uint32_t sent;                  /* barrier of partial tiles from the cluster */
     uint32_t slot_full, slot_empty; /* barriers of each slot */
+    uint32_t stages, slots;
 
     __device__ explicit tgi_wgmma_memory(char *shared)
         : tgi_wgmma_memory(tgi_shared_address(shared))
@@ -151,21 +151,15 @@ template <class Shape> struct tgi_wgmma_memory {
 
     __device__ explicit tgi_wgmma_memory(uint32_t first)
     {
-        stages = first + (Shape::is_fitted ? TGI_FEW_FIXED_BYTES(Shape::rows) : 0);
-        slots = stages + Shape::stages * Shape::stage_bytes;
-        boxes = Shape::is_fitted ? first : slots + slot_count * TGI_UNALIGNED_SLOT_BYTES;
+        boxes = first;
         terms = boxes + Shape::group_count * TGI_FRAGMENT_BYTES;
         full = terms + Shape::group_count * TGI_TERM_BYTES;
         empty = full + barrier_count * 8;
         sent = empty + barrier_count * 8;
         slot_full = sent + 8;
         slot_empty = slot_full + slot_count * 8;
-        static_assert(Shape::is_fitted ||
-                          Shape::stages * (Shape::stage_bytes + 16) +
-                                  slot_count * (TGI_UNALIGNED_SLOT_BYTES + 16) +
-                                  Shape::group_count * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES) + 8 ==
-                              Shape::shared_bytes,
-                      "the host counts what lies here");
+        stages = first + TGI_WGMMA_FIXED_BYTES(Shape::group_count, barrier_count + slot_count);
+        slots = stages + Shape::stages * Shape::stage_bytes;
     }
 };
 

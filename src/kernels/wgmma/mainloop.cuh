@@ -134,8 +134,8 @@ static __device__ __forceinline__ int tgi_is_bias_staged(const tgi_wgmma_args &a
 
 /* Returns the address of the warpgroup's TGI_BIAS_BOX_BYTES in the place of terms. They are ones in
  * the type of the operands if a bias of rows is added as a product. The instruction reads these
- * eight lines twice, which compute-sanitizer takes for sixteen lines side by side. The ones of all
- * warpgroups are neighbours, so that such lines lie in the block's memory. */
+ * eight lines again and again, which compute-sanitizer takes for 16 lines of all the tile's columns
+ * side by side. Stages follow, so that such lines would lie in the block's memory too. */
 template <class Shape>
 static __device__ __forceinline__ uint32_t tgi_find_ones(const tgi_wgmma_memory<Shape> &memory,
                                                          int group)

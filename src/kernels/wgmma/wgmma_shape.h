@@ -8,35 +8,33 @@
 #include "kernels/epilogue/fragment_output.h"
 
 /* A step of k is 128 bytes of each line, or a chunk of its slices. Shared memory holds, from a
- * multiple of 1024 bytes on, the stages of A and B, then for each warpgroup that multiplies (all
- * but one) its staged part of D and the epilogue's terms, then two barriers a stage. Lines of B
- * across k come in whole boxes of 64. If the boxes have more lines than the tile, there is room for
- * a stage less. */
+ * multiple of 1024 bytes on, for each warpgroup that multiplies (all but one) its staged part of D,
+ * then its epilogue's terms, then two barriers for each stage and slot and one more, and from the
+ * next multiple of 1024 on the stages of A and B, then slots. Lines of B across k come in whole
+ * boxes of 64. If the boxes have more lines than the tile, there is room for a stage less. */
 #define TGI_WGMMA_STEP_BYTES 128
 #define TGI_WGMMA_PRODUCT_BYTES 32 /* bytes of k that an instruction multiplies */
 #define TGI_WGMMA_STEP_PRODUCTS (TGI_WGMMA_STEP_BYTES / TGI_WGMMA_PRODUCT_BYTES)
 #define TGI_WGMMA_LINES(cols, is_across) ((is_across) ? ((cols) + 63) / 64 * 64 : (cols))
 #define TGI_WGMMA_STAGES(stages, cols, is_across)                                                  \
     ((stages) - (TGI_WGMMA_LINES(cols, is_across) > (cols)))
-#define TGI_WGMMA_SHARED_BYTES(rows, row_bytes, cols, col_bytes, stages, threads, is_across)       \
-    (8 +                                                                                           \
+#define TGI_WGMMA_FIXED_BYTES(groups, stages)                                                      \
+    (((groups) * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES) + 8 + 16 * (stages) + 1023) / 1024 * 1024)
+#define TGI_WGMMA_SHARED_BYTES(rows, row_bytes, cols, col_bytes, stages, threads, is_across,       \
+                               slots, slot_bytes)                                                  \
+    (TGI_WGMMA_FIXED_BYTES((threads) / 128 - 1,                                                    \
+                           TGI_WGMMA_STAGES(stages, cols, is_across) + (slots)) +                  \
      TGI_WGMMA_STAGES(stages, cols, is_across) *                                                   \
-         ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols, is_across) * (col_bytes) + 16) +            \
-     ((threads) / 128 - 1) * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES))
-
-/* A launch has so many bytes more, as far as a block may have them, if a bias of rows is added as a
- * product (mainloop.cuh). */
-#define TGI_WGMMA_ONES_REST_BYTES 768
+         ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols, is_across) * (col_bytes)) +                 \
+     (slots) * (slot_bytes))
 #define TGI_WGMMA_SHARED_MAX (227 << 10) /* bytes for a block */
 
-/* Family few has what lies after the stages before them instead, with barriers for the most stages,
- * and stages of the lines that the problem's tiles have, at least boxes of C. Instructions read as
- * many lines as the kernel's tile has, so that memory goes on after the last stage. */
+/* Family few has barriers for the most stages, and stages of the lines that the problem's tiles
+ * have, at least boxes of C. Instructions read as many lines as the kernel's tile has, so that
+ * memory goes on after the last stage. */
 #define TGI_FEW_LINES_MAX 160 /* the most lines of B: more are not few */
 #define TGI_FEW_STAGES_MAX 12 /* more gain nothing, and keep the next kernel's blocks out */
 #define TGI_FEW_STAGE_LEAST(rows) ((rows) / 64 * 8192)
-#define TGI_FEW_FIXED_BYTES(rows)                                                                  \
-    (((rows) / 64 * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES) + 8 + 16 * TGI_FEW_STAGES_MAX + 1023) /  \
-     1024 * 1024)
+#define TGI_FEW_FIXED_BYTES(rows) TGI_WGMMA_FIXED_BYTES((rows) / 64, TGI_FEW_STAGES_MAX)
 
 #endif
