@@ -26,7 +26,7 @@ static double count_steps(const tg_attention *a, const tgi_attention_choice *cho
     const int64_t middle =
         (is_last ? a->m - rows / 2 : a->m / 2) + (window.is_bottom ? a->n - a->m : 0);
     const int64_t low = middle - rows / 2 - window.before;
-    const int64_t high = middle + rows / 2 + window.after + 1;
+    const int64_t high = middle + rows / 2 + window.after; /* no query is at middle + rows / 2 */
     const int64_t keys = (high < a->n ? high : a->n) - (low > 0 ? low : 0);
     const int64_t seen = keys < 1 ? 1 : keys < choice->split_keys ? keys : choice->split_keys;
     return (double)tgi_divide_up(seen, choice->step_keys);
@@ -40,31 +40,71 @@ static double count_rows(const tg_attention *a, const tgi_attention_choice *choi
     return is_largest ? fmin((double)choice->query_tile, all) : all / (double)choice->tile_count;
 }
 
+/* Returns 1 if a mask hides keys of the last steps of tiles, whose V is then inspected. */
+static int has_edges(const tg_attention *a)
+{
+    return tgi_attention_find_window(a).after < a->n;
+}
+
+/* Returns 1 if the L2 cache does not hold K and V. */
+static int is_in_memory(const tgi_machine *machine, const tg_attention *a)
+{
+    return 2.0 * (double)(a->head_size + a->v_head_size) * (double)a->n * (double)a->batch_count *
+               (double)a->kv_head_count >
+           (double)machine->l2_bytes;
+}
+
+/* Returns the time that K and V take at least: all reads of them from the L2 cache or, if they are
+ * larger than that, each byte once from memory. */
+static double predict_reads(const tgi_machine *machine, const tg_attention *a,
+                            const tgi_attention_choice *choice)
+{
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const double keys =
+        fmin((double)a->n, count_steps(a, choice, 0) * (double)choice->step_keys *
+                               (double)(choice->warp_split_count * choice->cluster_count) *
+                               (double)choice->split_count);
+    const double bytes = 2.0 * (double)(a->head_size + a->v_head_size) * keys;
+    const double once = bytes * (double)a->batch_count * (double)a->kv_head_count;
+    const double all = bytes * (double)a->batch_count *
+                       (double)(a->head_count / choice->shared_heads) * (double)choice->tile_count;
+    return fmax(f->cached_byte * all, is_in_memory(machine, a) ? f->memory_byte * once : 0.0);
+}
+
 /* Returns the time of a tile of `rows` rows of a row of many queries. */
-static double predict_wide_tile(const tgi_attention_row *row, double rows, double steps,
-                                int is_mixed)
+static double predict_wide_tile(const tg_attention *a, const tgi_attention_row *row, double rows,
+                                double steps, int is_mixed)
 {
     const tgi_attention_figures *f = tgi_figures_find_attention();
     return count(f->wide_tile, row) + (is_mixed ? count(f->wide_mixed, row) : 0.0) +
+           (has_edges(a) ? f->wide_edge : 0.0) +
+           (has_edges(a) || a->n % row->keys ? f->wide_hidden : 0.0) +
            steps * row->keys *
                fmax(f->group_key + count(f->group_score, row) * rows, f->lone_key * row->head_size);
 }
 
 /* Returns the time of a row of many queries whose multiprocessors have `load` tiles each, in
  * turn. */
-static double predict_wide(const tg_attention *a, const tgi_attention_choice *choice, double load,
-                           int is_mixed)
+static double predict_wide(const tgi_machine *machine, const tg_attention *a,
+                           const tgi_attention_choice *choice, double load, int is_mixed)
 {
     const tgi_attention_figures *f = tgi_figures_find_attention();
     const double start = f->wide_start + fmin(load, 1.0) * count(f->wide_fill, choice->row);
     const double last_steps = count_steps(a, choice, 1), steps = count_steps(a, choice, 0);
     const double last =
-        predict_wide_tile(choice->row, count_rows(a, choice, 1), last_steps, is_mixed);
-    const double mean = predict_wide_tile(choice->row, count_rows(a, choice, 0), steps, is_mixed);
-    if (load <= 1.0)
-        return start + last;
-    /* Under a causal mask short tiles follow long ones, so that blocks have loads alike. */
-    return start + (last_steps > steps ? fmax(last, load * mean) : ceil(load) * mean);
+        predict_wide_tile(a, choice->row, count_rows(a, choice, 1), last_steps, is_mixed);
+    const double mean =
+        predict_wide_tile(a, choice->row, count_rows(a, choice, 0), steps, is_mixed);
+    if (load <= 1.0) {
+        const double reads = predict_reads(machine, a, choice) + count(f->wide_tile, choice->row);
+        return start + fmax(last, reads) + f->read_overlap * fmin(last, reads);
+    }
+    if (last_steps <= steps)
+        return start + ceil(load) * mean;
+    /* Under a causal mask short tiles follow long ones, so that blocks have loads alike. Up to two
+     * tiles a block, two of the tile in the middle of these blocks take as long. */
+    const double middle = last - 2.0 * (last - mean) / load;
+    return start + fmax(last, load < 2.0 ? 2.0 * middle : load * mean);
 }
 
 /* Returns the time of a row of few queries whose multiprocessors each have `tiles` tiles, as many
@@ -80,7 +120,6 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
     const int64_t all = choice->shared_heads * a->m, rows = all < row->queries ? all : row->queries;
     const int64_t at_once = row->head_size > 128 ? 1 : 2; /* rows that a warp joins at once */
     double time = count(f->thin_tile, row) +
-                  count_steps(a, choice, rounds <= 1.0) * count(f->thin_step, row) +
                   f->joined_row * (double)tgi_divide_up(rows, warp_splits * at_once);
     if (is_mixed)
         time += count(f->thin_mixed, row);
@@ -89,13 +128,14 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
     if (blocks > 1)
         time += f->cluster + f->cluster_block * (double)blocks +
                 f->cluster_row * (double)tgi_divide_up(rows, blocks * warp_splits * at_once);
+    const double steps = rounds * count_steps(a, choice, rounds <= 1.0) * count(f->thin_step, row);
     const double read =
         count_steps(a, choice, 0) * row->keys * (double)warp_splits; /* keys of a block */
-    const double seen = fmin(read * (double)(blocks * choice->split_count), (double)a->n);
-    const double groups = (double)a->batch_count * (double)(a->head_count / choice->shared_heads);
-    return rounds * time + f->thin_byte * 4.0 * row->head_size * read * (double)tiles +
-           f->all_byte * 2.0 * (double)(a->head_size + a->v_head_size) * seen * groups *
-               (double)choice->tile_count;
+    const double reads = predict_reads(machine, a, choice);
+    const double bytes = 4.0 * row->head_size * read * (double)tiles *
+                         (is_in_memory(machine, a) ? f->far_byte : f->thin_byte);
+    const double most = fmax(fmax(steps, bytes), reads);
+    return rounds * time + most + f->read_overlap * (steps + bytes + reads - most);
 }
 
 /* Returns the time of a row of few keys, whose warps compute 16 rows, for `groups` groups of
@@ -133,14 +173,17 @@ static double predict_short(const tgi_machine *machine, const tg_attention *a,
     const int64_t blocks = tgi_divide_up(groups * choice->tile_count, sm_count);
     const int64_t waves = tgi_divide_up(blocks, tgi_cuda_count_held(machine, choice));
     const double keys = (double)choice->step_keys, size = choice->row->head_size;
-    const double subtiles = (double)choice->subtile_count,
-                 steps = count_steps(a, choice, waves <= 1);
+    const double steps = count_steps(a, choice, waves <= 1);
+    const double passing = fmax(0.0, steps - (double)(choice->kept_keys / choice->step_keys));
+    const double subtile = f->short_subtile * size + passing * f->short_passing +
+                           (has_edges(a) ? f->short_edge : 0.0) +
+                           steps * (f->short_step + f->short_key * keys);
     const double tiles =
         (double)groups * (double)tgi_divide_up(a->m, choice->row->queries) / (double)sm_count;
     return f->short_start +
-           (double)waves *
-               (f->short_wave + subtiles * (f->short_subtile * size +
-                                            steps * (f->short_step + f->short_key * keys))) +
+           (double)waves * (f->short_wave + (steps > 1.0 ? f->short_more : 0.0) +
+                            (blocks > 1 ? f->short_shared / size : 0.0) +
+                            (double)choice->subtile_count * subtile) +
            tiles * size * (f->short_tile + f->short_product * keys * count_steps(a, choice, 0));
 }
 
@@ -167,7 +210,9 @@ double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention
         : choice->row->kind == TGI_ATTENTION_SHORT  ? predict_short(machine, a, choice, groups)
         : choice->row->kind == TGI_ATTENTION_THIN
             ? predict_thin(machine, a, choice, tiles, is_mixed)
-            : predict_wide(a, choice, (double)blocks / (double)sm_count, is_mixed);
+            : predict_wide(machine, a, choice, (double)blocks / (double)sm_count, is_mixed);
+    if (splits > 1 && choice->row->kind == TGI_ATTENTION_THIN && blocks > sm_count * 10 / 11)
+        time += f->merge_crowd;
     if (splits > 1)
         time += f->merge + f->merged_split * (double)splits +
                 f->merged_round * (double)((splits - 1) / (4 * TGI_ATTEND_MERGE_WARPS_MAX)) +

@@ -126,9 +126,11 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
     enum { OWN = 2 * HEAD * ROWS + Tiles * TILE }; /* bytes of shared memory of each split */
     enum { WORDS = 4 * BLOCKS, ROUND = HEAD / 16, EACH = (WORDS + ROUND - 1) / ROUND };
     const int warp_split = Products::is_split ? tgi_make_uniform(tgi_thread() / 32) : 0;
-    tgi_wait_for_stream();
+    const int has_lists = tgi_attend_has_lists(p);
     if (p.lets_next_start)
         tgi_start_next();
+    if (has_lists)
+        tgi_wait_for_stream();
     int block = static_cast<int>(blockIdx.x), rank = 0; /* rank of the block in its cluster */
     if constexpr (Products::is_clustered) {
         block = Products::find_cluster();
@@ -136,12 +138,14 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
     }
     tgi_attend_place place =
         tgi_attend_find_block<ROWS, KEYS>(p, block, rank * p.warp_split_count + warp_split);
-    if (place.first >= place.row_count)
-        return;
     shared += warp_split * OWN;
     const uint32_t q = tgi_shared_address(shared);
     typename tgi_attend_tiles_of<Products, Tiles, Products::is_clustered>::type tiles(
         p, place, q + 2 * HEAD * ROWS);
+    if (!has_lists)
+        tgi_wait_for_stream();
+    if (place.first >= place.row_count)
+        return;
     if constexpr (Products::is_clustered)
         tiles.copy_queries(q);
     else
@@ -178,7 +182,7 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         TGI_FOR_UNROLLED(at, WORDS)
         weigh(0, at);
         tiles.start(i + 1);
-        if (is_edge && (!Products::is_clustered || tgi_attend_hides<KEYS>(place, key_0)))
+        if (is_edge && (!Products::has_room || tgi_attend_hides<KEYS>(place, key_0)))
             is_nonfinite = Products::has_any(tgi_attend_clear_nonfinite<Products, COPIERS>(
                 tiles.tile, tgi_find_copier<COPIERS>()));
         Products::add(tiles.tile, weights, state, [&](int fragment) {

@@ -13,7 +13,7 @@
 
 template <tg_type Type, int Head, int Keys>
 struct tgi_attend_by_clusters : tgi_attend_by_splits<Type, Head, Keys> {
-    static constexpr int is_clustered = 1, tile_bytes = 2 * Head * Keys;
+    static constexpr int is_clustered = 1, has_room = 1, tile_bytes = 2 * Head * Keys;
 
     static __device__ __forceinline__ int find_cluster(void)
     {
@@ -72,6 +72,9 @@ struct tgi_attend_box_tiles : tgi_attend_tiles<Products, Tiles> {
           barriers(find_barriers(args, first))
     {
         if (tgi_thread() % 32 == 0) {
+            TGI_FOR_UNROLLED(i, 3)
+            if (args.has_map[i])
+                tgi_prefetch_map(&args.map[i]);
             TGI_FOR_UNROLLED(i, Tiles + 1)
             tgi_barrier_init(barriers + 8 * i, 1);
             tgi_fence_barrier_init();

@@ -28,6 +28,5 @@
     extern "C" __global__ void __launch_bounds__(32 * TGI_ATTEND_MERGE_WARPS_MAX)                  \
         name(const __grid_constant__ tgi_attend_args args)                                         \
     {                                                                                              \
-        tgi_wait_for_stream();                                                                     \
         tgi_attend_merge<type>(args);                                                              \
     }

@@ -19,6 +19,9 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys>
 struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
     static constexpr int rows = 16 * Warps * Blocks, is_split = 0, is_clustered = 0;
     static constexpr int depth = Blocks == 2 ? 2 : 4; /* a fragment serves 2 Blocks products */
+    /* 1: registers have room for quicker ways to fill all places of tiles and to treat edges. The
+     * loops of larger heads are slower with them. */
+    static constexpr int has_room = Head <= 64;
     typedef tgi_attend_state<Head, Blocks> state_of_rows;
 
     /* Waits for the block's copies to arrive, except those of the last `Pending` steps. */

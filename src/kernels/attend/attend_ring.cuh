@@ -229,13 +229,17 @@ template <class Sizes> struct tgi_attend_filler {
     uint32_t copied; /* tiles of queries */
     uint32_t landed; /* bit i: parity of TMA's next phase at place i */
 
-    /* Signals that everything that `Threads` threads have copied has arrived. */
-    template <int Threads> static __device__ __forceinline__ void announce(uint32_t full)
+    /* Signals that everything that `Threads` threads have copied has arrived. Where any of them has
+     * replaced Inf or NaN, the thread that arrives writes the word of the place. */
+    template <int Threads> __device__ __forceinline__ void announce(uint32_t full, int is_nonfinite)
     {
         tgi_fence_async_proxy();
-        tgi_named_barrier_sync(BARRIER, Threads);
-        if (tgi_find_copier<COPIERS>() == COPIERS - 1)
-            tgi_barrier_arrive(full);
+        const int is_any = tgi_named_barrier_any(BARRIER, Threads, is_nonfinite);
+        if (tgi_find_copier<COPIERS>() != COPIERS - 1)
+            return;
+        if (is_any)
+            tgi_write_shared_4(ring.find_nonfinite(ring.stage), __uint_as_float(ring.round + 1));
+        tgi_barrier_arrive(full);
     }
 
     /* Copies the queries of a tile, and passes its place to the warpgroups that compute. Where TMA
@@ -263,15 +267,14 @@ template <class Sizes> struct tgi_attend_filler {
         }
         tgi_attend_copy_queries<Sizes, Threads>(p, place, to);
         tgi_copy_async_wait<0>();
-        announce<Threads>(ring.find_q_full(at));
+        announce<Threads>(ring.find_q_full(at), 0);
     }
 
-    /* Replaces Inf and NaN in this thread's share of a tile of V. */
-    template <int Threads> __device__ __forceinline__ void clear_nonfinite(void)
+    /* Replaces Inf and NaN in this thread's share of a tile of V. Returns 1 if there were any. */
+    template <int Threads> __device__ __forceinline__ int clear_nonfinite(void) const
     {
-        if (tgi_attend_clear_nonfinite<Sizes, Threads>(ring.find_tile(),
-                                                       tgi_find_copier<Threads>()))
-            tgi_write_shared_4(ring.find_nonfinite(ring.stage), __uint_as_float(ring.round + 1));
+        return tgi_attend_clear_nonfinite<Sizes, Threads>(ring.find_tile(),
+                                                          tgi_find_copier<Threads>());
     }
 
     /* Copies the next tile. Threads copy it if TMA cannot, and inspect it if rows do not see all of
@@ -290,11 +293,12 @@ template <class Sizes> struct tgi_attend_filler {
         tgi_attend_copy_keys<Sizes>(p, place, is_v, key_0, ring.find_tile());
         tgi_copy_async_commit();
         tgi_copy_async_wait<0>();
+        int is_nonfinite = 0;
         if (is_edge) {
             tgi_named_barrier_sync(BARRIER, COPIERS); /* threads inspect what others have copied */
-            clear_nonfinite<COPIERS>();
+            is_nonfinite = clear_nonfinite<COPIERS>();
         }
-        announce<COPIERS>(full);
+        announce<COPIERS>(full, is_nonfinite);
     }
 
     /* Calls begin(place) for each tile of queries, and visit(place, is_v, key_0, is_edge) for each
@@ -343,8 +347,7 @@ template <class Sizes> struct tgi_attend_filler {
                          return;
                      tgi_barrier_wait(ring.find_landed(ring.stage), landed >> ring.stage & 1);
                      landed ^= 1u << ring.stage;
-                     clear_nonfinite<OTHERS>();
-                     announce<OTHERS>(ring.find_full(ring.stage));
+                     announce<OTHERS>(ring.find_full(ring.stage), clear_nonfinite<OTHERS>());
                  });
         }
     }

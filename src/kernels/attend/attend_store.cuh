@@ -229,6 +229,26 @@ static __device__ __forceinline__ void tgi_attend_store_sums(const tgi_attend_ar
                           static_cast<int>(p.attention.v_head_size) - e, pair);
 }
 
+/* Stores elements e and e + 1 of the row of D at `d`, as tgi_attend_store_sums does. */
+template <tg_type Type>
+static __device__ __forceinline__ void tgi_attend_store_pair(const tgi_attend_args &p, int64_t d,
+                                                             int e, const float (&sums)[2],
+                                                             float total)
+{
+    const tg_heads &heads = p.attention.d;
+    const float factor = total == 0.0f ? 1.0f : 1.0f / total;
+    const uint32_t pair = tgi_encode_pair(Type, sums[0] * factor, sums[1] * factor);
+    uint16_t *const to = static_cast<uint16_t *>(heads.data) + d + e * heads.element_stride;
+    const int is_last = e + 1 == p.attention.v_head_size;
+    if (p.has_d_units && !is_last) {
+        *reinterpret_cast<uint32_t *>(to) = pair;
+        return;
+    }
+    to[0] = static_cast<uint16_t>(pair);
+    if (!is_last)
+        to[heads.element_stride] = static_cast<uint16_t>(pair >> 16);
+}
+
 /* Returns the address of the splits of row `at` of D, or NULL if the batch entry has no such
  * row. */
 static __device__ __forceinline__ const float *
@@ -295,8 +315,7 @@ tgi_attend_add_splits(const tgi_attend_args &p, const float *splits, int first, 
 }
 
 /* Adds the splits of tgi_attend_count_merged rows of D in a block. Warps that share a row take its
- * splits in turn, and the first of them adds their states in order. In these states a lane has
- * eight contiguous elements. */
+ * splits in turn, and then add their states in order, two columns of D a lane. */
 template <tg_type Type>
 static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p)
 {
@@ -308,9 +327,14 @@ static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p
     const int row_count = tgi_attend_count_merged(p.split_count);
     const int sharers = tgi_attend_count_merge_warps(p.split_count) / row_count;
     int entry, head, row;
+    if (a.has_query_offsets)
+        tgi_wait_for_stream();
     const float *const splits = tgi_attend_find_merged(
         p, blockIdx.x * static_cast<unsigned>(row_count) + static_cast<unsigned>(warp / sharers),
         entry, head, row);
+    if (!a.has_query_offsets)
+        tgi_wait_for_stream();
+    tgi_start_next();
     if (splits) {
         float end[2] = {-INFINITY, 0.0f}, value[SIZE / 32] = {};
         tgi_attend_add_splits(p, splits, warp % sharers, sharers, end, value);
@@ -320,24 +344,29 @@ static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p
             ends[warp][lane] = end[lane];
     }
     __syncthreads();
-    const int e = 8 * lane;
-    if (!splits || warp % sharers || e >= size)
+    if (!splits)
         return;
-    float largest = -INFINITY, total = 0.0f, sums[8] = {};
+    const int first = warp / sharers * sharers;
+    float largest = -INFINITY;
 #pragma unroll 4
-    for (int w = warp; w < warp + sharers; w++)
+    for (int w = first; w < first + sharers; w++)
         largest = fmaxf(largest, ends[w][0]);
     const float finite = largest == -INFINITY ? 0.0f : largest;
+#pragma unroll 1
+    for (int e = 2 * (tgi_thread() - 32 * first); e < size; e += 64 * sharers) {
+        float total = 0.0f, sums[2] = {};
 #pragma unroll 4
-    for (int w = warp; w < warp + sharers; w++) {
-        const float weight = tgi_ptx_exp2(ends[w][0] - finite);
-        total = fmaf(weight, ends[w][1], total);
-        TGI_FOR_UNROLLED(j, 8)
-        sums[j] = fmaf(weight, states[w][e + j], sums[j]);
+        for (int w = first; w < first + sharers; w++) {
+            const float weight = tgi_ptx_exp2(ends[w][0] - finite);
+            total = fmaf(weight, ends[w][1], total);
+            sums[0] = fmaf(weight, states[w][e], sums[0]);
+            sums[1] = fmaf(weight, states[w][e + 1], sums[1]);
+        }
+        if (e == 0 && a.has_log_sum_exp)
+            tgi_attend_store_log(p, tgi_attend_offset(a.log_sum_exp, entry, head, row), largest,
+                                 total);
+        tgi_attend_store_pair<Type>(p, tgi_attend_offset(a.d, entry, head, row), e, sums, total);
     }
-    if (lane == 0 && a.has_log_sum_exp)
-        tgi_attend_store_log(p, tgi_attend_offset(a.log_sum_exp, entry, head, row), largest, total);
-    tgi_attend_store_sums<Type>(p, tgi_attend_offset(a.d, entry, head, row), e, sums, total);
 }
 
 #endif

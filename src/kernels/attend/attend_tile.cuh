@@ -229,17 +229,40 @@ template <class Products> struct tgi_attend_copier {
         target = tgi_attend_find_unit<Products::keys>(to, thread / UNITS, thread % UNITS);
     }
 
+    /* Copies the step of K or V from key_0 on at once, with zeros behind the keys and behind the
+     * ends of their rows. */
+    __device__ __forceinline__ void fill(const tgi_attend_args &p, const tgi_attend_place &place,
+                                         int is_v, int key_0, uint32_t to) const
+    {
+        const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
+        const int row = thread / UNITS, row_count = place.keys - key_0 - row;
+        const tg_heads &heads = is_v ? p.attention.v : p.attention.k;
+        const uint16_t *const own = is_v ? first[1] : first[0];
+        const uint16_t *from = own + key_0 * heads.row_stride;
+        TGI_FOR_UNROLLED(i, PIECES)
+        {
+            const int is_there = own && i * ROWS_APART < row_count;
+            tgi_copy_async<16>(find_piece(to, i), is_there ? from : heads.data, is_there ? 16 : 0);
+            from += ROWS_APART * heads.row_stride;
+        }
+    }
+
+    /* Returns the address of the thread's unit of piece i. */
+    static __device__ __forceinline__ uint32_t find_piece(uint32_t tile, int i)
+    {
+        const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
+        return tgi_attend_find_unit<Products::keys>(tile, thread / UNITS + i * ROWS_APART,
+                                                    thread % UNITS);
+    }
+
     /* Copies a piece, or none, beside fragment `fragment` of FRAGMENTS. */
     __device__ __forceinline__ void copy_beside(int fragment)
     {
         const int i = fragment / EVERY;
         if (Products::is_split || fragment % EVERY > 0 || i >= PIECES)
             return;
-        const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
-        const uint32_t at = ROWS_APART % 8 == 0
-                                ? target + i * ROWS_APART * 128
-                                : tgi_attend_find_unit<Products::keys>(
-                                      tile, thread / UNITS + i * ROWS_APART, thread % UNITS);
+        const uint32_t at =
+            ROWS_APART % 8 == 0 ? target + i * ROWS_APART * 128 : find_piece(tile, i);
         tgi_copy_async_if<16>(at, source, has_unit);
         source += source_stride;
     }
@@ -300,7 +323,12 @@ template <class Products, int Tiles> struct tgi_attend_tiles {
 
     __device__ __forceinline__ void copy(int i)
     {
-        tgi_attend_copy_keys<Products>(p, place, i % 2, place.begin + i / 2 * KEYS, filled);
+        const int key_0 = place.begin + i / 2 * KEYS;
+        if (Products::is_split || !Products::has_room ||
+            !(i % 2 ? copier.is_fit[1] : copier.is_fit[0]))
+            tgi_attend_copy_keys<Products>(p, place, i % 2, key_0, filled);
+        else if (key_0 < place.end)
+            copier.fill(p, place, i % 2, key_0, filled);
     }
 
     /* Begins to copy all tiles but one. */

@@ -64,4 +64,17 @@ static __device__ __forceinline__ void tgi_named_barrier_sync(int barrier, int t
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(thread_count) : "memory");
 }
 
+/* bar.red.or: waits as bar.sync does, and returns 1 if any of the threads passes 1. */
+static __device__ __forceinline__ int tgi_named_barrier_any(int barrier, int thread_count,
+                                                            int is_set)
+{
+    int is_any;
+    asm volatile("{ .reg .pred set, any; setp.ne.s32 set, %3, 0;"
+                 "bar.red.or.pred any, %1, %2, set; selp.s32 %0, 1, 0, any; }"
+                 : "=r"(is_any)
+                 : "r"(barrier), "r"(thread_count), "r"(is_set)
+                 : "memory");
+    return is_any;
+}
+
 #endif
