@@ -131,11 +131,7 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         tgi_start_next();
     if (has_lists)
         tgi_wait_for_stream();
-    int block = static_cast<int>(blockIdx.x), rank = 0; /* rank of the block in its cluster */
-    if constexpr (Products::is_clustered) {
-        block = Products::find_cluster();
-        rank = Products::find_rank();
-    }
+    const int block = Products::find_cluster(), rank = Products::find_rank();
     tgi_attend_place place =
         tgi_attend_find_block<ROWS, KEYS>(p, block, rank * p.warp_split_count + warp_split);
     shared += warp_split * OWN;

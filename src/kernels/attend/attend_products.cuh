@@ -24,6 +24,18 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
     static constexpr int has_room = Head <= 64;
     typedef tgi_attend_state<Head, Blocks> state_of_rows;
 
+    /* Returns the number of the block's cluster. A block without one is its own. */
+    static __device__ __forceinline__ int find_cluster(void)
+    {
+        return static_cast<int>(blockIdx.x);
+    }
+
+    /* Returns the number of the block in its cluster. */
+    static __device__ __forceinline__ int find_rank(void)
+    {
+        return 0;
+    }
+
     /* Waits for the block's copies to arrive, except those of the last `Pending` steps. */
     template <int Pending> static __device__ __forceinline__ void wait_copies(void)
     {
