@@ -46,12 +46,13 @@ static int has_edges(const tg_attention *a)
     return tgi_attention_find_window(a).after < a->n;
 }
 
-/* Returns 1 if the L2 cache does not hold K and V. */
-static int is_in_memory(const tgi_machine *machine, const tg_attention *a)
+/* Returns the time of reading K and V from memory, or 0 if the L2 cache holds them. */
+static double predict_memory(const tgi_machine *machine, const tg_attention *a, double keys)
 {
-    return 2.0 * (double)(a->head_size + a->v_head_size) * (double)a->n * (double)a->batch_count *
-               (double)a->kv_head_count >
-           (double)machine->l2_bytes;
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const double row = 2.0 * (double)(a->head_size + a->v_head_size) * (double)a->batch_count *
+                       (double)a->kv_head_count;
+    return row * (double)a->n > (double)machine->l2_bytes ? f->memory_byte * row * keys : 0.0;
 }
 
 /* Returns the time that K and V take at least: all reads of them from the L2 cache or, if they are
@@ -64,11 +65,10 @@ static double predict_reads(const tgi_machine *machine, const tg_attention *a,
         fmin((double)a->n, count_steps(a, choice, 0) * (double)choice->step_keys *
                                (double)(choice->warp_split_count * choice->cluster_count) *
                                (double)choice->split_count);
-    const double bytes = 2.0 * (double)(a->head_size + a->v_head_size) * keys;
-    const double once = bytes * (double)a->batch_count * (double)a->kv_head_count;
-    const double all = bytes * (double)a->batch_count *
-                       (double)(a->head_count / choice->shared_heads) * (double)choice->tile_count;
-    return fmax(f->cached_byte * all, is_in_memory(machine, a) ? f->memory_byte * once : 0.0);
+    const double all = 2.0 * (double)(a->head_size + a->v_head_size) * keys *
+                       (double)a->batch_count * (double)(a->head_count / choice->shared_heads) *
+                       (double)choice->tile_count;
+    return fmax(f->cached_byte * all, predict_memory(machine, a, keys));
 }
 
 /* Returns the time of a tile of `rows` rows of a row of many queries. */
@@ -99,12 +99,12 @@ static double predict_wide(const tgi_machine *machine, const tg_attention *a,
         const double reads = predict_reads(machine, a, choice) + count(f->wide_tile, choice->row);
         return start + fmax(last, reads) + f->read_overlap * fmin(last, reads);
     }
-    if (last_steps <= steps)
-        return start + ceil(load) * mean;
     /* Under a causal mask short tiles follow long ones, so that blocks have loads alike. Up to two
      * tiles a block, two of the tile in the middle of these blocks take as long. */
     const double middle = last - 2.0 * (last - mean) / load;
-    return start + fmax(last, load < 2.0 ? 2.0 * middle : load * mean);
+    const double tiles = last_steps <= steps ? ceil(load) * mean
+                                             : fmax(last, load < 2.0 ? 2.0 * middle : load * mean);
+    return start + fmax(tiles, predict_memory(machine, a, (double)a->n));
 }
 
 /* Returns the time of a row of few queries whose multiprocessors each have `tiles` tiles, as many
@@ -133,7 +133,7 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
         count_steps(a, choice, 0) * row->keys * (double)warp_splits; /* keys of a block */
     const double reads = predict_reads(machine, a, choice);
     const double bytes = 4.0 * row->head_size * read * (double)tiles *
-                         (is_in_memory(machine, a) ? f->far_byte : f->thin_byte);
+                         (predict_memory(machine, a, 1.0) > 0.0 ? f->far_byte : f->thin_byte);
     const double most = fmax(fmax(steps, bytes), reads);
     return rounds * time + most + f->read_overlap * (steps + bytes + reads - most);
 }
