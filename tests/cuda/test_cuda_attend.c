@@ -97,10 +97,10 @@ static void test_boxes(void **state)
                  {"2,8,2,512,512,128:bf16:ve=2:vr=256", "64x128,64x128,64x16,"},      /* not V */
                  {"2,8,2,512,512,128:bf16:qe=2:qr=256", "64x128,64x128,64x16,"},      /* not Q */
                  {"2,8,2,512,512,128:bf16:kh=0", "64x128,64x128,64x16,"},             /* not K */
-                 {"64,32,8,1,512,128:bf16", "64x32,64x32,64x16,"}, /* one row of each head */
+                 {"16,32,8,1,512,128:bf16", "64x32,64x32,64x16,"}, /* one row of each head */
                  {"16,32,8,1,1024,40:bf16", "64x64,64x64,64x16,"},
                  {"16,32,8,1,4096,40:bf16", ""},              /* threads copy rows of 80 bytes */
-                 {"64,32,8,2,512,128:bf16", "64x32,64x32,"}}; /* rows of four heads in a tile */
+                 {"16,32,8,2,512,128:bf16", "64x32,64x32,"}}; /* rows of four heads in a tile */
     tg_context *context;
     (void)state;
     fake_reset();
@@ -268,9 +268,9 @@ static void test_shares(void **state)
         int64_t warp_split_count, query_tile;
     } cases[] = {{1, 8, 1, 16, 128, TGI_ATTENTION_FEW_KEYS, 1, 64},
                  {1, 8, 1, 100, 64, TGI_ATTENTION_FEW_KEYS, 4, 16},
-                 {1, 8, 1, 40, 128, TGI_ATTENTION_FEW_KEYS, 3, 16},
+                 {1, 16, 1, 33, 128, TGI_ATTENTION_FEW_KEYS, 3, 16},
                  {1, 8, 1, 30, 256, TGI_ATTENTION_FEW_KEYS, 2, 16},
-                 {8, 64, 73, 73, 128, TGI_ATTENTION_SHORT, 1, 64},
+                 {4, 16, 64, 64, 64, TGI_ATTENTION_SHORT, 1, 64},
                  {4, 16, 512, 512, 64, TGI_ATTENTION_WIDE, 1, 128},
                  {4, 16, 4096, 4096, 64, TGI_ATTENTION_WIDE, 1, 192},
                  {1, 4, 1241, 1241, 128, TGI_ATTENTION_WIDE, 1, 64}};
