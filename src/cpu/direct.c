@@ -172,7 +172,7 @@ typedef struct direct_prepared {
     int64_t batch_count, a_batch_bytes, b_batch_bytes, c_batch_bytes, d_batch_bytes;
     tgi_copy_fn *copy_b; /* NULL: B is read in place */
     tgi_copy copy;       /* the copy of a micropanel of B, without pointers and columns */
-    tgi_prefetch_block a_first, b_first; /* what is prefetched before the first tile */
+    tgi_prefetch_block a_first, b_first; /* prefetched before the first tile */
     /* Activates D of an entry after its tiles, as one row if its rows lie side by side, or NULL. */
     tgi_activate_fn *activate;
     int64_t activated_rows, activated_cols, d_row;

@@ -22,9 +22,8 @@ tgi_prefetch_block tgi_cpu_find_block(const tgi_layout *layout, int64_t rows, in
         return (tgi_prefetch_block){0};
     if (stride == elems)
         return (tgi_prefetch_block){.run_count = 1, .run_bytes = rows * cols * elem_bytes};
-    return (tgi_prefetch_block){.run_count = runs,
-                                .run_bytes = elems * elem_bytes,
-                                .run_stride = stride * elem_bytes};
+    return (tgi_prefetch_block){
+        .run_count = runs, .run_bytes = elems * elem_bytes, .run_stride = stride * elem_bytes};
 }
 
 void tgi_cpu_start_prefetch(tgi_prefetch *prefetch, const void *start, int64_t row_bytes,
