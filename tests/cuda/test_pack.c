@@ -1,7 +1,7 @@
 /*
- * test_pack FILE PACKED...: each PACKED is FILE as xz packed it. Packs are unpacked as a whole and
- * in part, streams that are too short are refused, damaged ones write nothing behind their end, and
- * PTX survives its other form.
+ * test_pack FILE PACKED...: each PACKED is FILE as write_pack packed it. Packs are unpacked as a
+ * whole and in part, streams that are too short are refused, damaged ones write nothing behind
+ * their end, and PTX survives its other form.
  *
  * SPDX-License-Identifier: MIT
  */
