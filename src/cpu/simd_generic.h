@@ -20,6 +20,9 @@
 #define KEEP_IN_REGISTER(vector) __asm__ volatile("" : "+m"(vector))
 #endif
 #define INLINE static inline __attribute__((always_inline, unused))
+/* Incomplete vectors take many operations: inlined into unrolled loops they would make up much of
+ * the object, and a call costs little more. */
+#define CALLED static __attribute__((noinline, unused))
 
 typedef float fp32_elem;
 typedef double fp64_elem;
@@ -27,8 +30,8 @@ typedef uint16_t bf16_elem, fp16_elem;
 typedef float fp32_vec __attribute__((vector_size(16)));
 typedef double fp64_vec __attribute__((vector_size(16)));
 
-/* Defines the arithmetic of one type. Loads and stores go through memcpy, which needs no
- * alignment. */
+/* Defines the arithmetic of one type. Loads and stores of whole vectors go through memcpy, which
+ * needs no alignment. Those of incomplete ones would call it, which takes longer than steps. */
 #define DEFINE_VECTOR(type, element, elems)                                                        \
     INLINE type##_vec type##_zero(void)                                                            \
     {                                                                                              \
@@ -48,19 +51,19 @@ typedef double fp64_vec __attribute__((vector_size(16)));
         memcpy(&x, p, sizeof x);                                                                   \
         return x;                                                                                  \
     }                                                                                              \
-    INLINE type##_vec type##_load_some(const element *p, int n)                                    \
+    CALLED type##_vec type##_load_some(const element *p, int n)                                    \
     {                                                                                              \
         type##_vec x = {0};                                                                        \
-        memcpy(&x, p, (size_t)n * sizeof(element));                                                \
+        _Pragma("GCC unroll 4") for (int i = 0; i < elems && i < n; i++) x[i] = p[i];              \
         return x;                                                                                  \
     }                                                                                              \
     INLINE void type##_store(element *p, type##_vec x)                                             \
     {                                                                                              \
         memcpy(p, &x, sizeof x);                                                                   \
     }                                                                                              \
-    INLINE void type##_store_some(element *p, type##_vec x, int n)                                 \
+    CALLED void type##_store_some(element *p, type##_vec x, int n)                                 \
     {                                                                                              \
-        memcpy(p, &x, (size_t)n * sizeof(element));                                                \
+        _Pragma("GCC unroll 4") for (int i = 0; i < elems && i < n; i++) p[i] = x[i];              \
     }                                                                                              \
     INLINE void type##_stream(element *p, type##_vec x)                                            \
     {                                                                                              \
@@ -105,10 +108,7 @@ typedef double fp64_vec __attribute__((vector_size(16)));
 DEFINE_VECTOR(fp32, float, 4)
 DEFINE_VECTOR(fp64, double, 2)
 
-/* 16-bit inputs are converted lane by lane. FP16 and incomplete vectors take many operations:
- * inlined into unrolled loops they would make up half of the object, and a call costs little
- * more. */
-#define CALLED static __attribute__((noinline, unused))
+/* 16-bit inputs are converted lane by lane. Those of FP16 take many operations too. */
 #define DEFINE_INPUT(type, linkage)                                                                \
     INLINE float type##_scalar(uint16_t x)                                                         \
     {                                                                                              \
