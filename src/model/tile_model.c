@@ -125,7 +125,7 @@ static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kerne
                                      const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double ratio = pow(f->small_mma_elements_ratio, work->by_elements);
+    const double ratio = 1.0 + f->small_mma_elements_share * work->by_elements;
     const double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     const double compute_s =
         ratio * macs /
@@ -325,8 +325,8 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
     const double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
                            find_block_seconds(gpu, work, 1.0, store_s, store_s);
     const double read_s = find_read_seconds(gpu, p, f->mma_stream_bytes_per_cycle);
-    return find_base_seconds(gpu, p, work) + f->mma_s + fmax(seconds, read_s) +
-           f->mma_beside_share * fmin(seconds, read_s);
+    return find_base_seconds(gpu, p, work) + f->mma_s[tgi_type_bytes(kernel->type) != 2] +
+           fmax(seconds, read_s) + f->mma_beside_share * fmin(seconds, read_s);
 }
 
 /* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again

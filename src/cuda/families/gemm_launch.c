@@ -53,6 +53,11 @@ static void check_vectors(const void *data, int32_t *vector_elems)
         *vector_elems = 1;
 }
 
+unsigned tgi_gemm_count_blocks(int64_t tile_count, int64_t most)
+{
+    return (unsigned)tgi_divide_up(tile_count, tgi_divide_up(tile_count, most));
+}
+
 void tgi_gemm_complete_args(const tgi_call *call, int is_transposed, tgi_gemm_args *args)
 {
 #define TGI_FACTOR(name, value) args->problem.epilogue.name = call->problem->epilogue.name;

@@ -19,6 +19,11 @@ int32_t tgi_gemm_choose_group_rows(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                    const tgi_problem *problem, double block_count,
                                    double line_bytes);
 
+/* Returns the blocks of a grid whose blocks form one tile after another: the fewest that need no
+ * more rounds than `most`, which run at once. The others would end early, and until then take their
+ * share of L2 and of power. */
+unsigned tgi_gemm_count_blocks(int64_t tile_count, int64_t most);
+
 /* Completes a copy of the plan's arguments for a call: pointers, alpha and beta. An operand whose
  * pointer is not aligned is accessed by single elements. A and B change places if is_transposed
  * is 1. */

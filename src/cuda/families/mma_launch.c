@@ -80,11 +80,10 @@ static void prepare_rows(const tgi_machine *machine, const tgi_problem *p,
         if (is_repacked[i])
             replace_layout(&operand[i].packed, i, &args->problem);
     tgi_cuda_kernel *multiply = &tile->multiply;
-    /* Blocks beyond those that run at once would wait for others to end. */
     const int64_t tile_count = tgi_gemm_count_tiles(kernel, p) * p->batch_count;
     const int64_t most =
         tgi_divide_up(machine->gpu.sm_count * proposal->resident_blocks, args->split_count);
-    multiply->grid[0] = (unsigned)(tile_count < most ? tile_count : most);
+    multiply->grid[0] = tgi_gemm_count_blocks(tile_count, most);
     multiply->grid[1] = (unsigned)args->split_count;
     multiply->grid[2] = 1;
     args->tile_rows_per_group =

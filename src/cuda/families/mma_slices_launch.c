@@ -72,7 +72,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_problem *given,
         (double)p.k * 2.0 * tgi_precision_table[p.precision].slice_count);
     panel->multiply =
         (tgi_cuda_kernel){.image = kernel->image,
-                          .grid = {(unsigned)(tile_count < most ? tile_count : most), 1, 1},
+                          .grid = {tgi_gemm_count_blocks(tile_count, most), 1, 1},
                           .block = {(unsigned)(kernel->thread_count * team_count), 1, 1},
                           .shared_bytes = (unsigned)proposal->shared_bytes};
     snprintf(panel->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", kernel->name);

@@ -35,8 +35,13 @@ template <int Lines> struct tgi_small_fragment {
 #pragma unroll
         for (int i = 0; i < Lines; i++) {
             const uint16_t *line = data + 8 * i * line_stride;
-            const int count = 8 * i < line_count ? k_count : 0;
-            if (vectors && count >= 8) {
+            if (8 * i >= line_count) {
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    word[i][j] = 0;
+                continue;
+            }
+            if (vectors && k_count >= 8) {
                 const uint4 unit = *reinterpret_cast<const uint4 *>(line);
                 word[i][0] = unit.x;
                 word[i][1] = unit.y;
@@ -47,7 +52,7 @@ template <int Lines> struct tgi_small_fragment {
             uint32_t element[8];
 #pragma unroll
             for (int j = 0; j < 8; j++)
-                element[j] = j < count ? line[j * k_stride] : 0;
+                element[j] = j < k_count ? line[j * k_stride] : 0;
 #pragma unroll
             for (int j = 0; j < 4; j++)
                 word[i][j] = element[2 * j] | element[2 * j + 1] << 16;
