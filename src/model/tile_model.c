@@ -381,6 +381,9 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     } else {
         step_s *= find_access_ratio(f, p->type, work->access);
         memory_s *= find_access_ratio(f, p->type, work->access);
+        /* Copies of single elements are issued among the products. */
+        if (!is_narrow(p->type) && work->access != TGI_ACCESS_VECTORS)
+            compute_s *= f->skinny_elements_ratio;
     }
     /* For each tile a block starts a new stream and adds sums, while other blocks stream. */
     const double tile_s =
