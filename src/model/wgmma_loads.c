@@ -105,14 +105,6 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
     return fmax(least_s, inside_s + (a.outside + b.outside) * f->wgmma_outside_line_s);
 }
 
-/* Returns the seconds by which a stage is later if an operand's lines begin between two sectors of
- * L2. Blocks that copy the same lines at once wait for each other. */
-static double find_split_wait(const tgi_wgmma_case *c, int splits, double reader_count)
-{
-    const double *split_s = c->figures->wgmma_split_wait_s;
-    return splits && !is_few(c) ? split_s[0] + split_s[1] * reader_count : 0.0;
-}
-
 double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
 {
     const tgi_figures *f = c->figures;
@@ -123,15 +115,28 @@ double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
     const int is_shared = readers->a_at_once >= 2.0 && readers->b_at_once >= 2.0;
     return wait_s * (!is_shared                 ? 1.0
                      : work->cluster_splits > 1 ? f->wgmma_apart_wait
-                                                : f->wgmma_shared_wait) +
-           find_split_wait(c, work->a_splits, readers->a_at_once) +
-           find_split_wait(c, work->b_splits, readers->b_at_once);
+                                                : f->wgmma_shared_wait);
+}
+
+/* Returns the seconds by which the first stage is later because of how an operand's lines lie in
+ * L2: they begin between two sectors, or some share a line of L2. Blocks that copy the same lines
+ * at once wait for each other. */
+static double find_lines_seconds(const tgi_wgmma_case *c, int splits, double shared_lines,
+                                 double reader_count)
+{
+    const double *lines_s = c->figures->wgmma_lines_s;
+    return is_few(c) ? 0.0
+           : splits  ? lines_s[0] + lines_s[1] * reader_count
+                     : lines_s[2] * shared_lines * reader_count;
 }
 
 double tgi_wgmma_start_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
 {
-    return c->work->is_a_unaligned ? readers->a_at_once * c->figures->wgmma_unaligned_reader_s[0]
-                                   : 0.0;
+    const tgi_wgmma_work *work = c->work;
+    return (work->is_a_unaligned
+                ? readers->a_at_once * c->figures->wgmma_unaligned_reader_s[0]
+                : find_lines_seconds(c, work->a_splits, work->a_shared_lines, readers->a_at_once)) +
+           find_lines_seconds(c, work->b_splits, work->b_shared_lines, readers->b_at_once);
 }
 
 /* Returns the bytes that L2 delivers to more than one reader, over the bytes of memory. A byte that

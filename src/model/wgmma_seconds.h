@@ -55,8 +55,8 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
 /* Returns the seconds from the request for a stage to its use while memory is idle. */
 double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers);
 
-/* Returns the seconds by which the first stage is later because blocks read the same unaligned
- * lines at once. */
+/* Returns the seconds by which the first stage is later because of how lines lie in L2, and because
+ * blocks read the same ones at once. */
 double tgi_wgmma_start_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers);
 
 /* Returns the seconds that memory needs for all tiles. */

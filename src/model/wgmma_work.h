@@ -9,7 +9,8 @@ typedef struct tgi_wgmma_work {
     int a_tma_box_lines, b_tma_box_lines; /* lines of a TMA box of A, and of B */
     int a_straddles, b_straddles; /* 1: lines lie across k, and most touch two lines of L2 */
     int a_splits, b_splits;       /* 1: most lines begin between two of L2's sectors */
-    int are_crowded;              /* 1: few parts of L2 hold the boxes of a step */
+    double a_shared_lines, b_shared_lines; /* lines that share a line of L2; 0 if they fill it */
+    int are_crowded;                       /* 1: few parts of L2 hold the boxes of a step */
     int is_a_unaligned;           /* 1: A's lines are unaligned, and relayout warps move them */
     int is_a_across, is_b_across; /* 1: lines lie across k */
     int b_tile_lines;             /* lines of B in a stage: the tile's, or whole TMA boxes */

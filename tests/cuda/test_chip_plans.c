@@ -265,9 +265,9 @@ static void test_lines_cost_time(void **state)
     (void)state;
     assert_true(predict("112x8x2322:tt:bf16", row) > 1.2 * predict("112x8x2322:nt:bf16", row));
     const double few_s =
-        predict("512x512x24:nt:bf16", tiles) - predict("512x512x16:nt:bf16", tiles);
+        predict("512x512x72:nt:bf16", tiles) - predict("512x512x80:nt:bf16", tiles);
     const double many_s =
-        predict("64x4096x24:nt:bf16", tiles) - predict("64x4096x16:nt:bf16", tiles);
+        predict("64x4096x72:nt:bf16", tiles) - predict("64x4096x80:nt:bf16", tiles);
     assert_true(few_s > 0.2e-6 && many_s > few_s + 0.1e-6);
 }
 

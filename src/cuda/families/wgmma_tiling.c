@@ -296,6 +296,14 @@ static int is_splitting(const tgi_operand *operand)
     return operand->pitch_bytes % SECTOR_BYTES != 0;
 }
 
+/* Returns how many lines share a line of L2, or 0 if they are at least as long. */
+static double count_shared_lines(const tgi_operand *operand)
+{
+    return operand->pitch_bytes < TGI_WGMMA_STEP_BYTES
+               ? TGI_WGMMA_STEP_BYTES / (double)operand->pitch_bytes
+               : 0.0;
+}
+
 /* Returns 1 if few parts of L2 hold the boxes of a step: both operands lie along k, and lines of
  * one begin at multiples of CROWDED_BYTES. */
 static int are_crowded(const tgi_operand operand[2])
@@ -318,6 +326,8 @@ static tgi_wgmma_work describe_whole(const tgi_kernel *kernel, const tgi_problem
         .b_straddles = is_straddling(&operand[1]),
         .a_splits = is_splitting(&operand[0]),
         .b_splits = is_splitting(&operand[1]),
+        .a_shared_lines = count_shared_lines(&operand[0]),
+        .b_shared_lines = count_shared_lines(&operand[1]),
         .are_crowded = are_crowded(operand),
         .is_a_unaligned = operand[0].is_unaligned,
         .is_a_across = operand[0].is_across,
