@@ -93,10 +93,10 @@ struct tgi_wgmma_shape {
     /* Bytes of a TMA box of an operand across k: step_elems lines. */
     static constexpr int block_bytes = step_elems * TGI_WGMMA_STEP_BYTES;
     static constexpr int shared_bytes =
-        is_fitted ? TGI_FEW_FIXED_BYTES(Rows)
-                  : TGI_WGMMA_SHARED_BYTES(Rows, Feed::a_line_bytes, Cols, Feed::b_line_bytes,
-                                           Stages, Threads, AcrossB, Feed::slot_count,
-                                           TGI_UNALIGNED_SLOT_BYTES);
+        is_fitted
+            ? TGI_FEW_FIXED_BYTES(Rows)
+            : TGI_WGMMA_SHARED_BYTES(Rows, Feed::a_line_bytes, Cols, Feed::b_line_bytes, Stages,
+                                     Threads, AcrossB, Feed::slot_count, TGI_UNALIGNED_SLOT_BYTES);
     static_assert(Feed::relayout_warps == 0 || (elem_bytes == 2 && group_count == 2),
                   "units are of eight elements, and three warps are free to move them");
     static_assert(blocks == 1, "a warpgroup has 64 rows");
