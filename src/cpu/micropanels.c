@@ -15,10 +15,9 @@ const tgi_tile_set *tgi_cpu_packed_tiles(const tgi_isa_kernels *kernels, int64_t
         if (kernels->narrow_tiles[i] && n <= kernels->narrow_tiles[i]->cols)
             return kernels->narrow_tiles[i];
     /* Micropanels of fewer vectors leave registers for more rows, with which B is loaded less
-     * often. FP64 gains nothing, since its rows of A fill L1. */
+     * often. */
     const tgi_tile_set *tiles = kernels->tiles, *high = kernels->direct_tiles;
-    if (high && high->rows > tiles->rows && high->accum_bytes == sizeof(float) &&
-        tgi_cpu_micropanel_cols(n, tiles) <= high->cols)
+    if (high && high->rows > tiles->rows && tgi_cpu_micropanel_cols(n, tiles) <= high->cols)
         return high;
     return tiles;
 }
