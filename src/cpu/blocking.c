@@ -16,6 +16,9 @@
 /* A strip of B takes one part of L2 in so many, which leaves room for A or for the next strip. */
 #define STRIPS_OF_L2 4
 
+/* A core reads at most so many bytes a cycle from L2. */
+#define READ_BYTES_PER_CYCLE 64.0
+
 static int64_t smaller(int64_t x, int64_t y)
 {
     return x < y ? x : y;
@@ -106,6 +109,16 @@ static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
     return rows * cols * k / macs_per_cycle * loads + copied_words * f->packed_copy_cycles;
 }
 
+/* Returns the least cycles in which a task's rows of A and columns of B reach its core. Of splits
+ * that multiply as long, the one whose tasks read less is faster. */
+static double count_read_cycles(const tgi_problem *p, const tgi_packed_decision *decision)
+{
+    const int64_t lines = tgi_divide_up(p->m, decision->row_portions) +
+                          tgi_divide_up(p->n, decision->col_portions);
+    return (double)(lines * tgi_divide_up(p->k, decision->k_splits) * tgi_type_bytes(p->type)) /
+           READ_BYTES_PER_CYCLE;
+}
+
 static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int thread_count,
                               double macs_per_cycle, tgi_packed_decision *decision)
 {
@@ -127,6 +140,7 @@ static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, i
             double cycles = count_task_cycles(p, tiles, decision, macs_per_cycle);
             if (k_splits > 1)
                 cycles *= tgi_figures_find_cpu()->packed_splits_ratio;
+            cycles += count_read_cycles(p, decision);
             if (best_cycles == 0.0 || cycles < best_cycles) {
                 best_cycles = cycles;
                 best = *decision;
