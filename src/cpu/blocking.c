@@ -109,12 +109,12 @@ static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
     return rows * cols * k / macs_per_cycle * loads + copied_words * f->packed_copy_cycles;
 }
 
-/* Returns the least cycles in which a task's rows of A and columns of B reach its core. Of splits
- * that multiply as long, the one whose tasks read less is faster. */
+/* Returns the least cycles in which a task's rows of A and columns of B reach its core. A split
+ * whose tasks read less is faster than others that multiply as long. */
 static double count_read_cycles(const tgi_problem *p, const tgi_packed_decision *decision)
 {
-    const int64_t lines = tgi_divide_up(p->m, decision->row_portions) +
-                          tgi_divide_up(p->n, decision->col_portions);
+    const int64_t lines =
+        tgi_divide_up(p->m, decision->row_portions) + tgi_divide_up(p->n, decision->col_portions);
     return (double)(lines * tgi_divide_up(p->k, decision->k_splits) * tgi_type_bytes(p->type)) /
            READ_BYTES_PER_CYCLE;
 }
