@@ -12,10 +12,11 @@ static const struct {
 };
 
 static const struct {
+    const char *name;
     int rung;
     const char *idea;
 } families[] = {
-#define TGI_FAMILY(device, family, operation, rung, idea) {rung, idea},
+#define TGI_FAMILY(device, family, operation, rung, idea) {#family, rung, idea},
 #include "core/kernels.def"
 #undef TGI_FAMILY
 };
@@ -79,6 +80,11 @@ int tgi_kernels_match(const tgi_kernel *kernel, const char *name)
     }
     return strncmp(kernel->name, name, length) == 0 &&
            (kernel->name[length] == '\0' || kernel->name[length] == '_');
+}
+
+const char *tgi_kernels_family_name(tgi_family family)
+{
+    return families[family].name;
 }
 
 int tgi_kernels_rung(tgi_family family)

@@ -110,6 +110,8 @@ const tgi_kernel *tgi_kernels_get(int index);
  * ("cpu_packed", "cpu_packed_avx2"). */
 int tgi_kernels_match(const tgi_kernel *kernel, const char *name);
 
+/* The name stays when a copy of a row is gone, which family_name does not. */
+const char *tgi_kernels_family_name(tgi_family family);
 int tgi_kernels_rung(tgi_family family);
 const char *tgi_kernels_idea(tgi_family family);
 const char *tgi_kernels_isa_name(tgi_isa isa);

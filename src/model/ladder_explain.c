@@ -209,7 +209,7 @@ tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, i
                                row->tile_cols, row->tile_depth);
     }
     snprintf(explanation->kernel, sizeof explanation->kernel, "%s", chosen.name);
-    explanation->family = row->family_name;
+    explanation->family = tgi_kernels_family_name(row->family);
     explanation->type = row->type;
     explanation->ladder_rung = tgi_kernels_rung(row->family);
     explanation->is_in_table = chosen.is_in_table;

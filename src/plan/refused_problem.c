@@ -63,15 +63,6 @@ static void collect(const char *name, refusal_list *list)
     }
 }
 
-static const char *find_family_name(int family)
-{
-    for (int i = 0; i < tgi_kernels_count(); i++) {
-        if ((int)tgi_kernels_get(i)->family == family)
-            return tgi_kernels_get(i)->family_name;
-    }
-    return "";
-}
-
 /* Returns the family to report next, or -1 after the last. */
 static int find_nearest(const refusal_list *list)
 {
@@ -143,7 +134,7 @@ static void add_line(refusal_list *list, int first)
         if (strcmp(other, reason) != 0)
             continue;
         append(line, sizeof line, &length, "%s%s", family_count++ ? ", " : "\n  ",
-               find_family_name(i));
+               tgi_kernels_family_name((tgi_family)i));
         row_count += family->row_count;
         family->is_told = 1;
     }
