@@ -326,7 +326,8 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
                            find_block_seconds(gpu, work, 1.0, store_s, store_s);
     const double read_s = find_read_seconds(gpu, p, f->mma_stream_bytes_per_cycle);
     return find_base_seconds(gpu, p, work) + f->mma_s[tgi_type_bytes(kernel->type) != 2] +
-           fmax(seconds, read_s) + f->mma_beside_share * fmin(seconds, read_s);
+           (work->split_count > 1 ? f->mma_splits_s : 0.0) + fmax(seconds, read_s) +
+           f->mma_beside_share * fmin(seconds, read_s);
 }
 
 /* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again
