@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "fake_control.h"
+#include "kernels/wgmma/wgmma_args.h"
 #include "tilegemm_lab.h"
 
 /* A problem whose calls launch one kernel or several. */
@@ -32,8 +33,8 @@ static const kept_case cases[] = {
     {"20x10x16:nt:fp16:batch=18", "cuda_batch", 320, 0},
     {"64x64x64:prec=ieee_fp32", "cuda_simt", 320, 0},
     {"1x256x256:nt:bf16", "cuda_dot", 320, 0},
-    {"64x64x64:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", 1536, 0},
-    {"64x64x64:nt:bf16:d=bf16:beta=1", "cuda_wgmma_sm90a_bf16_64x64x64", 1536, 0},
+    {"64x64x64:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", sizeof(tgi_wgmma_args), 0},
+    {"64x64x64:nt:bf16:d=bf16:beta=1", "cuda_wgmma_sm90a_bf16_64x64x64", sizeof(tgi_wgmma_args), 0},
     {"65x64x64:fp64:beta=1", "cuda_dmma_tma_sm90a_fp64_32x32x32", 960, 0},
     {"64x64x65:nt:bf16", "cuda_wgmma", 208, 0},
     {"80x48x5136:nt:bf16", "cuda_mma", 208, 0},
