@@ -120,6 +120,18 @@ class Gaps(unittest.TestCase):
                                             "shapes": 1}), encoding="utf-8")
                 self.assertEqual("cuBLAS" in tables.make_section(path, "gaps.json"), bool(gpu))
 
+    def test_newest(self):
+        """The README has each kind by the newest run that measured it."""
+        tables = load("gap_tables.py")
+
+        def run(date, ratios):
+            return {"head": {"date": date}, "records": [
+                {"kind": kind, "mode": "hot", "ratio": ratio} for kind, ratio in ratios]}
+
+        chosen = tables.select_newest([run("2026-01-02", [("fp32", 2.0), ("fp32", 3.0)]),
+                                       run("2026-01-01", [("fp32", 0.5), ("fp64", 0.9)])])
+        self.assertEqual([2.0, 3.0, 0.9], [record["ratio"] for record in chosen])
+
     def test_unexplained(self):
         """A loser stays in the result if bench fails when it is to be explained."""
         run = self.tool.Run(self.tool.parse(["--build", BUILD]))

@@ -79,6 +79,17 @@ def make_section(path, name):
     return text + "\n"
 
 
+def select_newest(results):
+    """Returns the records of each kind and mode that the newest run which has it measured."""
+    newest = {}
+    for result in sorted(results, key=lambda result: result["head"]["date"]):
+        groups = {}
+        for record in result["records"]:
+            groups.setdefault((record["kind"], record["mode"]), []).append(record)
+        newest.update(groups)
+    return [record for group in newest.values() for record in group]
+
+
 def make_readme_part(paths):
     """Returns the table of README.md over all result files; nothing if there are none."""
     results = [load(path) for path in paths]
@@ -87,8 +98,10 @@ def make_readme_part(paths):
     text = ""
     for processor in dict.fromkeys(result["head"]["machine"]["processor"] for result in results):
         ours = [result for result in results if result["head"]["machine"]["processor"] == processor]
-        seeds = ", ".join(str(seed) for seed in dict.fromkeys(result["seed"] for result in ours))
-        text += (f"\nShapes that no list contains, drawn by seed {seeds} on an {processor}, losers "
-                 "first\n([docs/benchmarks.md](docs/benchmarks.md) names them):\n\n")
-        text += make_summary([record for result in ours for record in result["records"]])
+        seeds = " and ".join(dict.fromkeys(str(result["seed"]) for result in ours))
+        newest = ", each\nkind by its newest run" if len(ours) > 1 else ""
+        text += (f"\nShapes that no list contains, drawn by seed {seeds} on an {processor}"
+                 f"{newest}, losers first\n"
+                 "([docs/benchmarks.md](docs/benchmarks.md) names them):\n\n")
+        text += make_summary(select_newest(ours))
     return text
