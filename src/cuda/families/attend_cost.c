@@ -24,9 +24,9 @@ static double count_steps(const tg_attention *a, const tgi_attention_choice *cho
     const tgi_attention_window window = tgi_attention_find_window(a);
     const int64_t rows = choice->shared_heads > 1 ? a->m : choice->query_tile;
     const int64_t middle =
-        (is_last ? a->m - rows / 2 : a->m / 2) + (window.is_bottom ? a->n - a->m : 0);
+        (is_last ? a->m - (rows + 1) / 2 : a->m / 2) + (window.is_bottom ? a->n - a->m : 0);
     const int64_t low = middle - rows / 2 - window.before;
-    const int64_t high = middle + rows / 2 + window.after; /* no query is at middle + rows / 2 */
+    const int64_t high = middle + (rows + 1) / 2 + window.after; /* behind the tile's last query */
     const int64_t keys = (high < a->n ? high : a->n) - (low > 0 ? low : 0);
     const int64_t seen = keys < 1 ? 1 : keys < choice->split_keys ? keys : choice->split_keys;
     return (double)tgi_divide_up(seen, choice->step_keys);
