@@ -21,40 +21,50 @@ typedef int64_t ACC_LOCAL(lanes) __attribute__((vector_size(sizeof(ACC(vec)))));
 #endif
 
 /*
- * Returns 2^(factor x) for x <= 0, with a relative error below 2.5 units roundoff and that of the
- * product where it is rounded; 1 for 0, 0 below -EXPONENT_BIAS + 0.5, NaN for NaN. `least` is
- * -EXPONENT_BIAS / factor. With n the nearest integer and f = factor x - n, 2^f is 1 + f r(f),
- * where r is a polynomial that interpolates (2^f - 1) / f at Chebyshev's points of [-1/2, 1/2].
+ * Returns 2^x for x that is at most about 0, with a relative error below 2.5 units roundoff; 1 for
+ * 0, 0 below -EXPONENT_BIAS + 0.5 or 1, NaN for NaN. With n the integer below x, or the nearest
+ * one, and f = x - n, 2^f is 1 + f r(f), where r is a polynomial that interpolates (2^f - 1) / f at
+ * Chebyshev's points of [0, 1] or [-1/2, 1/2].
  */
-INLINE ACC(vec) ACC_LOCAL(exp2_scaled)(ACC(vec) x, ACC(vec) factor, ACC(vec) least)
+INLINE ACC(vec) ACC_LOCAL(exp2)(ACC(vec) x)
 {
-#if ACC_IS_FP32
+#if ACC_IS_FP32 && defined HAS_FRACTION
+    static const float terms[] = {0x1.b49554p-13f, 0x1.4cb7b0p-10f, 0x1.3c487cp-7f,
+                                  0x1.c69f98p-5f,  0x1.ebfc3ep-3f,  0x1.62e430p-1f};
+#elif ACC_IS_FP32
     static const float terms[] = {0x1.4413896e1ad27p-13f, 0x1.5f0890162a90ap-10f,
                                   0x1.3b2a53045179ap-7f,  0x1.c6af6cdbbdcc7p-5f,
                                   0x1.ebfbe00e63baep-3f,  0x1.62e4302fc626ep-1f};
+#elif defined HAS_FRACTION
+    static const double terms[] = {
+        0x1.509edf2ecfdf8p-31, 0x1.c7ea67ee59ebfp-28, 0x1.b7a2459dca29cp-24, 0x1.629e703ac7f08p-20,
+        0x1.ffce434c232f0p-17, 0x1.4309065c8357ap-13, 0x1.5d87fecf83f7bp-10, 0x1.3b2ab6fa48563p-7,
+        0x1.c6b08d704fa4fp-5,  0x1.ebfbdff82c4ffp-3,  0x1.62e42fefa39efp-1};
 #else
     static const double terms[] = {
         0x1.e9d3fe3952179p-32, 0x1.e6063f7217bc6p-28, 0x1.b524fae627834p-24, 0x1.62bfd47773353p-20,
         0x1.ffcbfc670dcd4p-17, 0x1.430913096fd9fp-13, 0x1.5d87fe78a5276p-10, 0x1.3b2ab6fba1ddap-7,
         0x1.c6b08d704a0c2p-5,  0x1.ebfbdff82c598p-3,  0x1.62e42fefa39efp-1};
 #endif
+#ifdef HAS_FRACTION
+    const ACC(vec) f = ACC(fraction)(x);
+#else
     /* A number of this magnitude has the exponent of 2^n in its last bits. */
     const ACC(vec) round = ACC(set)(ROUND_TO_INTEGER + EXPONENT_BIAS);
-    const ACC(vec) y = ACC(max)(least, x);
-    const ACC(vec) shifted = ACC(fma)(y, factor, round);
-    const ACC(vec) f = ACC(fma)(y, factor, round - shifted);
+    const ACC(vec) y = ACC(max)(ACC(set)(-EXPONENT_BIAS), x);
+    const ACC(vec) shifted = y + round;
+    const ACC(vec) f = y - (shifted - round);
+#endif
     ACC(vec) r = ACC(set)(terms[0]);
 #pragma GCC unroll 11
     for (int i = 1; i < (int)(sizeof terms / sizeof terms[0]); i++)
         r = ACC(fma)(r, f, ACC(set)(terms[i]));
     r = ACC(fma)(r, f, ACC(set)(1));
+#ifdef HAS_FRACTION
+    return ACC(scale)(r, x, 1 - EXPONENT_BIAS);
+#else
     return ACC(mul)(r, (ACC(vec))((ACC_LOCAL(lanes))shifted << EXPONENT_SHIFT));
-}
-
-/* Returns 2^x, as above. */
-INLINE ACC(vec) ACC_LOCAL(exp2)(ACC(vec) x)
-{
-    return ACC_LOCAL(exp2_scaled)(x, ACC(set)(1), ACC(set)(-EXPONENT_BIAS));
+#endif
 }
 
 /* Returns x with the sign bit cleared. */
@@ -125,15 +135,15 @@ static TARGET void ACC_LOCAL(hide_scores)(const tgi_attention_block *b, int64_t 
     }
 }
 
-/* The scores of `vectors` vectors of queries while they become weights. A score is `factor` times
- * the block's number. */
+/* The scores of `vectors` vectors of queries while they become weights. A score to base 2 is
+ * `factor` times the block's number, and `base` is the negative of the largest one. */
 typedef struct ACC_LOCAL(weighing) {
-    ACC(vec) factor, least, base[PACKED_VECTORS], added[PACKED_VECTORS];
+    ACC(vec) factor, base[PACKED_VECTORS], added[PACKED_VECTORS];
     ACC(elem) * scores;
 } ACC_LOCAL(weighing);
 
 /* Finds the largest scores and stores them in the state. `vectors` is a constant after inlining;
- * several vectors hide the latency of the sums. */
+ * several vectors and four keys at once hide the latency. */
 INLINE ACC_LOCAL(weighing)
     ACC_LOCAL(start_weighing)(const tgi_attention_block *b, const tgi_attention_state *state,
                               int64_t col, ACC(elem) factor, const int vectors)
@@ -142,27 +152,32 @@ INLINE ACC_LOCAL(weighing)
     ACC_LOCAL(weighing) w;
     ACC(vec) largest[PACKED_VECTORS];
     w.factor = ACC(set)(factor);
-    w.least = ACC(set)(-EXPONENT_BIAS / factor);
     w.scores = (ACC(elem) *)b->scores + col;
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; v++) {
         largest[v] = ACC(set)((ACC(elem)) - INFINITY);
         w.added[v] = ACC(zero)();
     }
-    for (int64_t j = 0; j < b->keys; j += 2) {
-        const ACC(elem) *at = w.scores + j * row, *next = j + 1 < b->keys ? at + row : at;
+    for (int64_t j = 0; j < b->keys; j += 4) {
+        const int64_t last = b->keys - 1 - j;
+        const ACC(elem) * at[4];
+#pragma GCC unroll 4
+        for (int q = 0; q < 4; q++)
+            at[q] = w.scores + (j + (q < last ? q : last)) * row;
 #pragma GCC unroll 3
-        for (int v = 0; v < vectors; v++)
-            largest[v] = ACC(max)(
-                ACC(max)(ACC(load)(at + v * VECTOR_ELEMS), ACC(load)(next + v * VECTOR_ELEMS)),
-                largest[v]);
+        for (int v = 0; v < vectors; v++) {
+            const int64_t e = v * VECTOR_ELEMS;
+            const ACC(vec) first = ACC(max)(ACC(load)(at[0] + e), ACC(load)(at[1] + e));
+            const ACC(vec) second = ACC(max)(ACC(load)(at[2] + e), ACC(load)(at[3] + e));
+            largest[v] = ACC(max)(ACC(max)(first, second), largest[v]);
+        }
     }
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; v++) {
-        w.base[v] = ACC_LOCAL(replace_infinite)(largest[v]);
+        const ACC(vec) score = ACC(mul)(largest[v], w.factor);
+        w.base[v] = ACC(zero)() - ACC_LOCAL(replace_infinite)(score);
         ACC(store)
-        ((ACC(elem) *)state->rows + (state->size + 1) * row + col + v * VECTOR_ELEMS,
-         ACC(mul)(largest[v], w.factor));
+        ((ACC(elem) *)state->rows + (state->size + 1) * row + col + v * VECTOR_ELEMS, score);
     }
     return w;
 }
@@ -170,7 +185,7 @@ INLINE ACC_LOCAL(weighing)
 /* Returns the weight of a score, and adds it to the sum. */
 INLINE ACC(vec) ACC_LOCAL(weigh_score)(ACC_LOCAL(weighing) * w, ACC(vec) score, const int v)
 {
-    const ACC(vec) weight = ACC_LOCAL(exp2_scaled)(score - w->base[v], w->factor, w->least);
+    const ACC(vec) weight = ACC_LOCAL(exp2)(ACC(fma)(score, w->factor, w->base[v]));
     w->added[v] = w->added[v] + weight;
     return weight;
 }
@@ -277,9 +292,12 @@ static TARGET void ACC_LOCAL(attention_divide)(const tgi_attention_state *state)
         const ACC(vec) divisor =
             (ACC(vec))((ACC_LOCAL(lanes))sum | ((ACC_LOCAL(lanes))(sum == ACC(zero)()) & one));
         const ACC(vec) inverse = ACC(set)(1) / divisor;
-        for (int64_t i = 0; i < state->size; i++)
-            ACC(store)
-        (rows + i * row, ACC_LOCAL(divide)(ACC(load)(rows + i * row), divisor, inverse));
+        for (int64_t i = 0; i < state->size; i++) {
+            /* A sum of -0, which underflow makes, becomes 0, as it does where blocks are added to a
+             * state of no keys: the bits of a row do not depend on which block is its first. */
+            const ACC(vec) total = ACC(load)(rows + i * row) + ACC(zero)();
+            ACC(store)(rows + i * row, ACC_LOCAL(divide)(total, divisor, inverse));
+        }
     }
 }
 

@@ -108,6 +108,14 @@ typedef struct tgi_attention_slices {
      * sliced become zero. Returns 1 if there is one. */
     int (*slice_transpose)(const float *rows, int64_t stride, int64_t count, int64_t size,
                            const tgi_slices *target);
+    /* These three work as those above for BF16, whose numbers are slices. They return 1 if there is
+     * one that is not sliced; the target is then of no use. A right matrix has TGI_SLICES_COLS
+     * columns, each in one piece; NULL: zeros. */
+    int (*pair_rows)(const uint16_t *rows, int64_t stride, int64_t count, int64_t size,
+                     const tgi_slices *target);
+    int (*pair_columns)(const uint16_t *const *columns, int64_t size, const tgi_slices *target);
+    int (*pair_transpose)(const uint16_t *rows, int64_t stride, int64_t count, int64_t size,
+                          const tgi_slices *target);
     /* Sets D, `rows` rows of TGI_SLICES_COLS sums of which the first `cols` count, to the products
      * of slices whose numbers add up to at most `most`. */
     void (*multiply)(int64_t rows, int64_t cols, int64_t steps, const tgi_slices *left,

@@ -94,6 +94,12 @@ void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attentio
         run->kernels->widen(&copy);
         c += count;
     }
+}
+
+void tgi_attention_find_queries(const tgi_attention_run *run, const tgi_attention_item *item,
+                                const tgi_attention_scratch *scratch)
+{
+    const int64_t cols = run->tiles->cols;
     for (int64_t c = 0; c < item->count; c++)
         find_keys(run, item, scratch, c);
     /* Columns without a query see no key. */
@@ -106,6 +112,18 @@ void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attentio
         scratch->ranges[query_block] = find_range(run, item, scratch, query_block);
 }
 
+tgi_attention_rows tgi_attention_find_rows(const tgi_attention_run *run,
+                                           const tgi_attention_item *item, const tg_heads *heads,
+                                           int64_t first)
+{
+    const tg_attention *a = run->attention;
+    const int64_t row = first + (a->has_key_offsets ? a->key_offsets[item->batch] : 0);
+    const int64_t entry = a->has_key_offsets ? 0 : item->batch;
+    return (tgi_attention_rows){
+        tgi_attention_at(heads, tgi_type_bytes(a->type), entry, item->kv_head, row, 0),
+        heads->row_stride};
+}
+
 tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
                                            const tgi_attention_item *item, const tg_heads *heads,
                                            int64_t size, int64_t first, int64_t count,
@@ -116,8 +134,7 @@ tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
     const int64_t row = first + (a->has_key_offsets ? a->key_offsets[item->batch] : 0);
     const int64_t entry = a->has_key_offsets ? 0 : item->batch;
     if (tgi_attention_is_in_place(run, heads))
-        return (tgi_attention_rows){tgi_attention_at(heads, bytes, entry, item->kv_head, row, 0),
-                                    heads->row_stride};
+        return tgi_attention_find_rows(run, item, heads, first);
     for (int64_t j = 0; j < count;) {
         int64_t from_entry = entry, from_row = row + j, run_rows = count - j;
         if (a->page_rows > 0) {

@@ -78,6 +78,52 @@ void tgi_attention_slice_queries(const tgi_attention_run *run, const tgi_attenti
     }
 }
 
+int tgi_attention_pair_queries(const tgi_attention_run *run, const tgi_attention_item *item,
+                               const tgi_attention_scratch *scratch)
+{
+    const tg_attention *a = run->attention;
+    if (a->type != TG_TYPE_BF16 || a->q.element_stride != 1)
+        return 0;
+    for (int64_t query_block = 0; query_block < run->query_block_count; query_block++) {
+        const tgi_slices slices = find_queries(run, scratch, query_block);
+        const uint16_t *columns[TGI_SLICES_COLS];
+        for (int64_t c = 0; c < TGI_SLICES_COLS; c++) {
+            const int64_t place = query_block * TGI_SLICES_COLS + c;
+            int64_t entry, row;
+            columns[c] = NULL;
+            if (place >= item->count)
+                continue;
+            const int64_t head = tgi_attention_find_row(run, item, place, &entry, &row);
+            columns[c] = (const uint16_t *)tgi_attention_at(&a->q, 2, entry, head, row, 0);
+        }
+        if (run->slices->pair_columns(columns, a->head_size, &slices))
+            return 0;
+        ((uint32_t *)scratch->odd_columns)[query_block] = 0;
+    }
+    return 1;
+}
+
+int tgi_attention_pair_keys(const tgi_attention_run *run, const tgi_attention_item *item,
+                            const tgi_attention_scratch *scratch, tgi_attention_keys *keys)
+{
+    const tg_attention *a = run->attention;
+    if (a->type != TG_TYPE_BF16 || a->page_rows > 0 || a->k.element_stride != 1 ||
+        a->v.element_stride != 1)
+        return 0;
+    /* Queries that are not sliced are multiplied by converted keys. */
+    for (int64_t query_block = 0; query_block < run->query_block_count; query_block++)
+        if (((uint32_t *)scratch->odd_columns)[query_block])
+            return 0;
+    const tgi_slices key_slices = find(run, scratch, TGI_ATTENTION_KEYS);
+    const tgi_slices value_slices = find(run, scratch, TGI_ATTENTION_VALUES);
+    keys->keys = tgi_attention_find_rows(run, item, &a->k, keys->first);
+    keys->values = tgi_attention_find_rows(run, item, &a->v, keys->first);
+    return !run->slices->pair_rows(keys->keys.data, keys->keys.stride, keys->length, a->head_size,
+                                   &key_slices) &&
+           !run->slices->pair_transpose(keys->values.data, keys->values.stride, keys->length,
+                                        a->v_head_size, &value_slices);
+}
+
 void tgi_attention_slice_keys(const tgi_attention_run *run, const tgi_attention_scratch *scratch,
                               tgi_attention_keys *keys)
 {

@@ -138,6 +138,89 @@ static TARGET int SLICES(slice_transpose)(const float *rows, int64_t stride, int
     return has_odd;
 }
 
+/* Returns the halves of pairs that are BF16 numbers that are not sliced. */
+INLINE __mmask32 SLICES(find_odd_halves)(__m512i pairs)
+{
+    const __m512i size = _mm512_and_si512(pairs, _mm512_set1_epi16(0x7fff));
+    return _mm512_cmpge_epu16_mask(size, _mm512_set1_epi16(TGI_SLICES_LEAST_ODD >> 16));
+}
+
+/* Returns pairs of BF16 numbers, the first `low_count` of `low` and the first `high_count` of
+ * `high`; zeros follow. */
+INLINE __m512i SLICES(load_pairs)(const uint16_t *low, int low_count, const uint16_t *high,
+                                  int high_count)
+{
+    const __m512i x = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask16(low_count), low));
+    const __m512i y = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask16(high_count), high));
+    return _mm512_or_si512(x, _mm512_slli_epi32(y, 16));
+}
+
+INLINE int SLICES(limit)(int64_t count)
+{
+    return count < 0 ? 0 : count < TGI_SLICES_SIDE ? (int)count : TGI_SLICES_SIDE;
+}
+
+static TARGET int SLICES(pair_rows)(const uint16_t *rows, int64_t stride, int64_t count,
+                                    int64_t size, const tgi_slices *target)
+{
+    __mmask32 odd = 0;
+    for (int64_t j = 0; j < count; j++)
+        for (int64_t e = 0; e < size; e += 2 * TGI_SLICES_SIDE) {
+            const uint16_t *at = rows + j * stride + e;
+            const __m512i pairs =
+                SLICES(load_pairs)(at, SLICES(limit)(size - e), at + TGI_SLICES_SIDE,
+                                   SLICES(limit)(size - e - TGI_SLICES_SIDE));
+            odd |= SLICES(find_odd_halves)(pairs);
+            _mm512_storeu_si512(tgi_slices_find_row(target, j, e / (2 * TGI_SLICES_SIDE)), pairs);
+        }
+    return odd != 0;
+}
+
+static TARGET int SLICES(pair_columns)(const uint16_t *const *columns, int64_t size,
+                                       const tgi_slices *target)
+{
+    __mmask32 odd = 0;
+    for (int64_t e = 0; e < size; e += 2 * TGI_SLICES_SIDE)
+        for (int col = 0; col < TGI_SLICES_COLS; col += TGI_SLICES_SIDE) {
+            __m512i square[TGI_SLICES_SIDE];
+            for (int q = 0; q < TGI_SLICES_SIDE; q++) {
+                const uint16_t *at = columns[col + q];
+                square[q] = _mm512_setzero_si512();
+                if (at)
+                    square[q] = SLICES(load_pairs)(at + e, SLICES(limit)(size - e),
+                                                   at + e + TGI_SLICES_SIDE,
+                                                   SLICES(limit)(size - e - TGI_SLICES_SIDE));
+                odd |= SLICES(find_odd_halves)(square[q]);
+            }
+            transpose_pairs(square);
+            for (int q = 0; q < TGI_SLICES_SIDE; q++)
+                _mm512_storeu_si512(tgi_slices_find_pair(target, e / 2 + q, col), square[q]);
+        }
+    return odd != 0;
+}
+
+static TARGET int SLICES(pair_transpose)(const uint16_t *rows, int64_t stride, int64_t count,
+                                         int64_t size, const tgi_slices *target)
+{
+    __mmask32 odd = 0;
+    for (int64_t j = 0; j < count; j += 2 * TGI_SLICES_SIDE)
+        for (int64_t e = 0; e < size; e += TGI_SLICES_SIDE) {
+            const int cols = SLICES(limit)(size - e);
+            uint32_t *at = tgi_slices_find_row(target, e, j / (2 * TGI_SLICES_SIDE));
+            __m512i square[TGI_SLICES_SIDE];
+            for (int q = 0; q < TGI_SLICES_SIDE; q++) {
+                const uint16_t *from = rows + (j + 2 * q) * stride + e;
+                square[q] = SLICES(load_pairs)(from, j + 2 * q < count ? cols : 0, from + stride,
+                                               j + 2 * q + 1 < count ? cols : 0);
+                odd |= SLICES(find_odd_halves)(square[q]);
+            }
+            transpose_pairs(square);
+            for (int q = 0; q < cols; q++)
+                _mm512_storeu_si512(at + q * TGI_SLICES_SIDE, square[q]);
+        }
+    return odd != 0;
+}
+
 static TARGET void SLICES(multiply_slices)(int64_t rows, int64_t cols, int64_t steps,
                                            const tgi_slices *a, const tgi_slices *b, int most,
                                            float *d)
@@ -210,5 +293,6 @@ static TARGET void SLICES(weigh_slices)(const tgi_attention_block *b,
 #define SLICES_FUNCTIONS                                                                           \
     {                                                                                              \
         TILE(open), TILE(close), SLICES(slice_right), SLICES(slice_rows), SLICES(slice_transpose), \
+            SLICES(pair_rows), SLICES(pair_columns), SLICES(pair_transpose),                       \
             SLICES(multiply_slices), SLICES(weigh_slices)                                          \
     }

@@ -84,8 +84,8 @@ static tgi_attention_scratch lay_out_scratch(const tgi_attention_run *run, char 
         char **place;
         int64_t bytes;
     } blocks[] = {{&scratch.queries, query_blocks * a->head_size * cols * elem},
-                  {&scratch.splits, query_blocks * run->state_bytes},
                   {&scratch.totals, query_blocks * run->state_bytes},
+                  {&scratch.splits, query_blocks * run->state_bytes},
                   {&scratch.sums, run->state_bytes},
                   {&scratch.scores, block_keys * cols * elem},
                   {&scratch.bias, a->has_bias ? block_keys * cols * elem : 0},
@@ -172,9 +172,11 @@ static tg_status choose(const tgi_machine *machine, const tg_attention *a,
 static int find_item(const tgi_attention_run *run, int64_t index, tgi_attention_item *item)
 {
     const tg_attention *a = run->attention;
-    /* The last tiles come first: under a causal mask they take longest. */
-    const int64_t tile = run->tile_count - 1 - index % run->tile_count;
     const int64_t cols = run->query_block_count * run->tiles->cols;
+    /* The last tiles come first: under a causal mask they take longest. One of fewer queries comes
+     * after all others, because the first one has to hide that K and V come from memory. */
+    const int64_t rest = run->group * a->m % cols > 0;
+    const int64_t tile = run->tile_count - 1 - (index + rest) % run->tile_count;
     item->kv_head = index / run->tile_count % a->kv_head_count;
     item->batch = index / run->tile_count / a->kv_head_count;
     item->queries = tgi_attention_count_queries(a, item->batch);
@@ -182,6 +184,9 @@ static int find_item(const tgi_attention_run *run, int64_t index, tgi_attention_
     item->first = tile * cols;
     const int64_t left = run->group * item->queries - item->first;
     item->count = left < cols ? left : cols;
+    item->is_first = index % run->tile_count == 0 && item->count > run->tiles->vector_elems;
+    item->next_queries = NULL;
+    item->next_count = 0;
     return item->count > 0;
 }
 
@@ -192,11 +197,11 @@ static tgi_attention_scratch find_scratch(const tgi_attention_run *run, int thre
 }
 
 /* Merges a split, in the order of the splits, into the totals. */
-static void merge_split(const tgi_attention_run *run, const tgi_attention_item *item,
-                        const tgi_attention_scratch *scratch, const char *states)
+static void merge_split(const tgi_attention_run *run, const tgi_attention_item *item, char *totals,
+                        const char *states)
 {
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++) {
-        const tgi_attention_state total = {scratch->totals + query_block * run->state_bytes,
+        const tgi_attention_state total = {totals + query_block * run->state_bytes,
                                            run->attention->v_head_size, run->tiles->cols,
                                            tgi_attention_count_cols(run, item, query_block)};
         run->isa->merge(&total, states + query_block * run->state_bytes);
@@ -208,34 +213,53 @@ static int64_t count_splits(const tgi_attention_run *run, const tgi_attention_it
     return tgi_divide_up(item->keys, run->split_keys);
 }
 
-/* Merges the states of all splits and stores the item. With `states` NULL it forms them first. */
+/* Merges the states of all splits into those of the first one, and stores the item. With `states`
+ * NULL it forms them first. */
 static void finish_item(const tgi_attention_run *run, const tgi_attention_item *item,
-                        const tgi_attention_scratch *scratch, const char *states)
+                        const tgi_attention_scratch *scratch, char *states)
 {
-    for (int64_t query_block = 0; query_block < run->query_block_count; query_block++)
-        tgi_attention_clear(run, scratch->totals + query_block * run->state_bytes);
-    for (int64_t split = 0; split < count_splits(run, item); split++) {
+    const int64_t split_bytes = run->query_block_count * run->state_bytes;
+    const int64_t split_count = count_splits(run, item);
+    const int is_formed = states && split_count > 0;
+    char *totals = is_formed ? states : scratch->totals;
+    if (!is_formed)
+        tgi_attention_form_split(run, item, 0, scratch, totals);
+    for (int64_t split = 1; split < split_count; split++) {
         if (!states)
-            tgi_attention_add_split(run, item, split, scratch);
-        merge_split(run, item, scratch,
-                    states ? states + split * run->query_block_count * run->state_bytes
-                           : scratch->splits);
+            tgi_attention_form_split(run, item, split, scratch, scratch->splits);
+        merge_split(run, item, totals, states ? states + split * split_bytes : scratch->splits);
     }
     for (int64_t query_block = 0; query_block < run->query_block_count; query_block++) {
         if (query_block * run->tiles->cols < item->count)
             tgi_attention_store(run, item, scratch, query_block,
-                                scratch->totals + query_block * run->state_bytes);
+                                totals + query_block * run->state_bytes);
     }
 }
 
 static void start_item(const tgi_attention_run *run, const tgi_attention_item *item,
                        const tgi_attention_scratch *scratch)
 {
-    tgi_attention_load_queries(run, item, scratch);
-    if (run->slices) {
+    tgi_attention_find_queries(run, item, scratch);
+    if (run->slices)
         run->slices->open();
+    if (run->slices && tgi_attention_pair_queries(run, item, scratch))
+        return;
+    tgi_attention_load_queries(run, item, scratch);
+    if (run->slices)
         tgi_attention_slice_queries(run, scratch);
-    }
+}
+
+/* Finds the rows of Q that the next item reads. */
+static void find_next(const tgi_attention_run *run, int64_t index, tgi_attention_item *item)
+{
+    const tg_attention *a = run->attention;
+    tgi_attention_item next;
+    int64_t entry, row;
+    if (index + 1 >= count_items(run) || !find_item(run, index + 1, &next))
+        return;
+    const int64_t head = tgi_attention_find_row(run, &next, 0, &entry, &row);
+    item->next_queries = tgi_attention_at(&a->q, tgi_type_bytes(a->type), entry, head, row, 0);
+    item->next_count = tgi_attention_count_run(&next);
 }
 
 static void run_item(void *state, int64_t index, int thread)
@@ -245,6 +269,7 @@ static void run_item(void *state, int64_t index, int thread)
     tgi_attention_item item;
     if (!find_item(run, index, &item))
         return;
+    find_next(run, index, &item);
     start_item(run, &item, &scratch);
     finish_item(run, &item, &scratch, NULL);
     if (run->slices)
@@ -255,13 +280,13 @@ static void run_split(void *state, int64_t index, int thread)
 {
     const tgi_attention_run *run = state;
     const int64_t split = index % run->split_count;
-    tgi_attention_scratch scratch = find_scratch(run, thread);
+    const tgi_attention_scratch scratch = find_scratch(run, thread);
     tgi_attention_item item;
     if (!find_item(run, index / run->split_count, &item) || split >= count_splits(run, &item))
         return;
     start_item(run, &item, &scratch);
-    scratch.splits = run->states + index * run->query_block_count * run->state_bytes;
-    tgi_attention_add_split(run, &item, split, &scratch);
+    tgi_attention_form_split(run, &item, split, &scratch,
+                             run->states + index * run->query_block_count * run->state_bytes);
     if (run->slices)
         run->slices->close();
 }

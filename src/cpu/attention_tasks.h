@@ -31,9 +31,9 @@ typedef enum tgi_attention_sliced {
 /* Addresses of a thread's blocks, as accumulators; a query block is `cols` queries. */
 typedef struct tgi_attention_scratch {
     char *queries; /* query blocks x head_size x cols: Q^T */
-    char *splits;  /* query blocks x states: the current split of the keys */
-    char *totals;  /* query blocks x states: all keys so far */
-    char *sums;    /* a state: the current block of keys */
+    char *totals;  /* query blocks x states: all keys so far, first those of the first split */
+    char *splits;  /* query blocks x states: a later split of the keys */
+    char *sums;    /* a state: a block of keys that is not the first one of its split */
     char *scores;  /* BLOCK x cols */
     char *bias;    /* BLOCK x cols */
     char *keys;    /* BLOCK x head_size, converted */
@@ -68,6 +68,9 @@ typedef struct tgi_attention_run {
 typedef struct tgi_attention_item {
     int64_t batch, kv_head, first, count; /* count of queries, of all heads of the group */
     int64_t queries, keys;                /* lengths of the batch entry */
+    int is_first; /* 1: the first item that reads these keys, of more than one vector of queries */
+    const char *next_queries; /* rows of Q that the next item reads */
+    int64_t next_count;       /* 0: not known */
 } tgi_attention_item;
 
 static inline int64_t tgi_attention_round_bytes(int64_t bytes)
@@ -84,13 +87,24 @@ static inline char *tgi_attention_at(const tg_heads *heads, int64_t bytes, int64
                                      bytes;
 }
 
+/* Returns the queries of the item that lie in the first one's head, one row after the other. */
+static inline int64_t tgi_attention_count_run(const tgi_attention_item *item)
+{
+    const int64_t left = item->queries - item->first % item->queries;
+    return left < item->count ? left : item->count;
+}
+
 /* Returns the query head of query `c` of the item. Sets *row to its row in the tensor, and *entry
  * to the batch entry of that row. */
 int64_t tgi_attention_find_row(const tgi_attention_run *run, const tgi_attention_item *item,
                                int64_t c, int64_t *entry, int64_t *row);
 
-/* Copies Q^T of the item into scratch->queries, and finds the keys that each query sees. */
+/* Copies Q^T of the item into scratch->queries. */
 void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attention_item *item,
+                                const tgi_attention_scratch *scratch);
+
+/* Finds the keys that each query of the item sees. */
+void tgi_attention_find_queries(const tgi_attention_run *run, const tgi_attention_item *item,
                                 const tgi_attention_scratch *scratch);
 
 /* A block of rows of K or V as tiles read it: row j lies at data + j * stride elements. */
@@ -105,6 +119,11 @@ static inline int tgi_attention_is_in_place(const tgi_attention_run *run, const 
     return tgi_type_bytes(run->attention->type) == run->tiles->accum_bytes &&
            run->attention->page_rows == 0 && heads->element_stride == 1;
 }
+
+/* Returns the rows of K (or V) from `first` on where they lie, if they do not lie in pages. */
+tgi_attention_rows tgi_attention_find_rows(const tgi_attention_run *run,
+                                           const tgi_attention_item *item, const tg_heads *heads,
+                                           int64_t first);
 
 /* Returns rows first .. first + count - 1 of K (or V), in place if their type and strides allow it,
  * else converted into `scratch`. */
@@ -124,12 +143,10 @@ void tgi_attention_load_bias(const tgi_attention_run *run, const tgi_attention_i
 void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item *item,
                          const tgi_attention_scratch *scratch, int64_t query_block, char *state);
 
-/* Sets a query block's state to the state before any keys. */
-void tgi_attention_clear(const tgi_attention_run *run, char *state);
-
-/* Forms the states of a split of the keys, all query blocks of the item, in scratch->splits. */
-void tgi_attention_add_split(const tgi_attention_run *run, const tgi_attention_item *item,
-                             int64_t split, const tgi_attention_scratch *scratch);
+/* Forms the states of a split of the keys, all query blocks of the item, in `states`. A split
+ * behind the last key gets the states of no keys. */
+void tgi_attention_form_split(const tgi_attention_run *run, const tgi_attention_item *item,
+                              int64_t split, const tgi_attention_scratch *scratch, char *states);
 
 /* A block of keys with its V. */
 typedef struct tgi_attention_keys {
@@ -145,11 +162,21 @@ typedef struct tgi_attention_keys {
  * none. */
 int64_t tgi_attention_count_slice_bytes(const tgi_attention_run *run, tgi_attention_sliced which);
 
+/* Slices the queries where they lie, and returns 1, if they are BF16 that allows it; else returns
+ * 0. */
+int tgi_attention_pair_queries(const tgi_attention_run *run, const tgi_attention_item *item,
+                               const tgi_attention_scratch *scratch);
+
 /* Slices the queries that are in scratch->queries. */
 void tgi_attention_slice_queries(const tgi_attention_run *run,
                                  const tgi_attention_scratch *scratch);
 
-/* Slices a block of keys and its V. */
+/* Slices a block of keys and its V where they lie, and returns 1, if they are BF16 that allows it;
+ * else returns 0. */
+int tgi_attention_pair_keys(const tgi_attention_run *run, const tgi_attention_item *item,
+                            const tgi_attention_scratch *scratch, tgi_attention_keys *keys);
+
+/* Slices a block of keys and its V, which have been converted. */
 void tgi_attention_slice_keys(const tgi_attention_run *run, const tgi_attention_scratch *scratch,
                               tgi_attention_keys *keys);
 

@@ -224,7 +224,7 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
 {
     const tgi_cpu_figures *f = tgi_figures_find_cpu();
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
-    const tgi_tile_set *tiles = tgi_cpu_packed_tiles(kernels, p->n);
+    const tgi_tile_set *tiles = tgi_cpu_packed_tiles(kernels, p);
     /* On 512-bit units half a vector takes as long as a whole one. */
     double macs_per_cycle =
         tgi_cpu_macs_per_cycle(kernel) * tiles->vector_elems / kernels->tiles->vector_elems;

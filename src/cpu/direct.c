@@ -31,14 +31,6 @@ static tgi_problem orient(const tgi_problem *p)
     return oriented;
 }
 
-/* Returns the rows of the highest tile. If A lies along m, a tile has at most one cache line of A
- * for each value of k, because tiles prefetch one. */
-static int find_tile_rows(const tgi_problem *p, const tgi_tile_set *tiles)
-{
-    const int line_elems = TGI_ALIGN_BYTES / (int)tiles->elem_bytes;
-    return p->a.col == 1 || tiles->rows < line_elems ? tiles->rows : line_elems;
-}
-
 /* Returns the bytes of the largest micropanel of B if tiles read transposed copies, or -1. */
 static int64_t count_copied_bytes(const tgi_problem *p, const tgi_tile_set *tiles)
 {
@@ -120,7 +112,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     const int64_t copied_bytes = count_copied_bytes(p, tiles);
     if (copied_bytes > STACK_BYTES_MAX)
         proposal->workspace_bytes = tgi_round_up(copied_bytes, TGI_ALIGN_BYTES);
-    double row_tiles = (double)tgi_cpu_tile_count(p->m, find_tile_rows(p, tiles));
+    double row_tiles = (double)tgi_cpu_tile_count(p->m, tgi_cpu_find_tile_rows(p, tiles));
     double col_tiles = (double)tgi_cpu_tile_count(p->n, tiles->cols);
     double cols = (double)tgi_cpu_tile_count(p->n, tiles->vector_elems) * tiles->vector_elems;
     double batch_count = (double)p->batch_count;
@@ -245,7 +237,7 @@ static void add_micropanels(const tgi_problem *p, const tgi_tile_set *tiles, int
 {
     if (count == 0 || cols == 0)
         return;
-    const tgi_row_tiling tiling = tgi_cpu_tile_rows(p->m, find_tile_rows(p, tiles));
+    const tgi_row_tiling tiling = tgi_cpu_tile_rows(p->m, tgi_cpu_find_tile_rows(p, tiles));
     direct_micropanels *micropanels = &prepared->group[prepared->group_count++];
     micropanels->count = count;
     micropanels->micropanel_bytes = cols * tiles->elem_bytes;

@@ -48,18 +48,29 @@ static inline TARGET ACC(vec) TILE(load_bf16)(const uint16_t *from, int left)
     return left < VECTOR_ELEMS ? bf16_load_some(from, left) : bf16_load(from);
 }
 
-/* Rounds sums in memory to BF16, with at most ReLU before. */
+/* Rounds sums in memory to BF16, with at most ReLU before. Rows of whole pairs of vectors are
+ * stored two vectors at once; a loop for all rows took a fifth longer for one vector. */
 static inline TARGET void TILE(round_sums)(const tgi_tile *t, uint16_t *d, const ACC(elem) * sums,
                                            int rows)
 {
     const ACC(vec) zero = ACC(zero)();
-    const int is_relu = t->activation == TG_ACTIVATION_RELU;
-    for (int i = 0; i < rows; i++, d += t->d_row, sums += TILE_VECTORS * VECTOR_ELEMS)
+    const int is_relu = t->activation == TG_ACTIVATION_RELU, pair = 2 * VECTOR_ELEMS;
+    const int sums_row = TILE_VECTORS * VECTOR_ELEMS;
+    for (; t->cols % pair == 0 && rows > 0; rows--, d += t->d_row, sums += sums_row)
+        for (int j = 0; j < t->cols; j += pair) {
+            ACC(vec) first = ACC(load)(sums + j), second = ACC(load)(sums + j + VECTOR_ELEMS);
+            if (is_relu) {
+                first = ACC(max)(zero, first); /* the second one if it is NaN or -0 */
+                second = ACC(max)(zero, second);
+            }
+            IN(round_two)(d + j, first, second);
+        }
+    for (; rows > 0; rows--, d += t->d_row, sums += sums_row)
         for (int j = 0; j < t->cols; j += VECTOR_ELEMS) {
             const int left = t->cols - j;
             ACC(vec) sum = ACC(load)(sums + j);
             if (is_relu)
-                sum = ACC(max)(zero, sum); /* the second one if it is NaN or -0 */
+                sum = ACC(max)(zero, sum);
             IN(round)(d + j, sum, left < VECTOR_ELEMS ? left : VECTOR_ELEMS);
         }
 }

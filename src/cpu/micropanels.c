@@ -2,6 +2,10 @@
 
 #include "core/operand_view.h"
 
+/* The lines of an A along m that is read in place follow each other if a step of k lies at most so
+ * many bytes behind the one before: the hardware prefetcher then brings them. */
+#define NEAR_BYTES (4 * TGI_ALIGN_BYTES)
+
 int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles)
 {
     int64_t vectors = tgi_divide_up(n, tiles->vector_elems);
@@ -9,17 +13,27 @@ int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles)
     return micropanels ? tgi_divide_up(vectors, micropanels) * tiles->vector_elems : tiles->cols;
 }
 
-const tgi_tile_set *tgi_cpu_packed_tiles(const tgi_isa_kernels *kernels, int64_t n)
+const tgi_tile_set *tgi_cpu_packed_tiles(const tgi_isa_kernels *kernels, const tgi_problem *p)
 {
+    const int64_t n = p->n;
     for (int i = 0; i < 2; i++)
         if (kernels->narrow_tiles[i] && n <= kernels->narrow_tiles[i]->cols)
             return kernels->narrow_tiles[i];
     /* Micropanels of fewer vectors leave registers for more rows, with which B is loaded less
      * often. */
     const tgi_tile_set *tiles = kernels->tiles, *high = kernels->direct_tiles;
-    if (high && high->rows > tiles->rows && tgi_cpu_micropanel_cols(n, tiles) <= high->cols)
+    if (high && tgi_cpu_find_tile_rows(p, high) > tiles->rows &&
+        tgi_cpu_micropanel_cols(n, tiles) <= high->cols)
         return high;
     return tiles;
+}
+
+int tgi_cpu_find_tile_rows(const tgi_problem *p, const tgi_tile_set *tiles)
+{
+    const int line_elems = TGI_ALIGN_BYTES / (int)tiles->elem_bytes;
+    const int64_t step_bytes = (p->a.col < 0 ? -p->a.col : p->a.col) * tiles->elem_bytes;
+    const int is_far = p->a.col != 1 && step_bytes > NEAR_BYTES;
+    return is_far && !tiles->open && line_elems < tiles->rows ? line_elems : tiles->rows;
 }
 
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows)
@@ -38,10 +52,10 @@ tgi_row_tiling tgi_cpu_tile_rows(int64_t rows, int tile_rows)
     return tiling;
 }
 
-tgi_row_tiling tgi_cpu_tile_block(int64_t rows, const tgi_tile_set *tiles)
+tgi_row_tiling tgi_cpu_tile_block(const tgi_problem *p, int64_t rows, const tgi_tile_set *tiles)
 {
     if (!tiles->open)
-        return tgi_cpu_tile_rows(rows, tiles->rows);
+        return tgi_cpu_tile_rows(rows, tgi_cpu_find_tile_rows(p, tiles));
     const int64_t whole = rows / tiles->rows, rest = rows % tiles->rows;
     return (tgi_row_tiling){.count = whole + (rest > 0),
                             .larger_count = whole,

@@ -63,8 +63,12 @@ static inline int tgi_cpu_is_narrow(const tgi_tile_set *tiles)
     return tiles->cols == tiles->vector_elems;
 }
 
-/* Returns the tiles of family `packed` for D of n columns. */
-const tgi_tile_set *tgi_cpu_packed_tiles(const tgi_isa_kernels *kernels, int64_t n);
+/* Returns the tiles of family `packed`. */
+const tgi_tile_set *tgi_cpu_packed_tiles(const tgi_isa_kernels *kernels, const tgi_problem *p);
+
+/* Returns the rows of the highest tile. If A lies along m and its steps of k lie apart, a tile has
+ * at most one cache line of A for each step, because tiles prefetch one. */
+int tgi_cpu_find_tile_rows(const tgi_problem *p, const tgi_tile_set *tiles);
 
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows);
 
@@ -73,7 +77,7 @@ tgi_row_tiling tgi_cpu_tile_rows(int64_t rows, int tile_rows);
 
 /* Splits the rows of a block in the same way or, if a tile of fewer rows takes as long as a whole
  * one, into whole tiles and one of the remaining rows. */
-tgi_row_tiling tgi_cpu_tile_block(int64_t rows, const tgi_tile_set *tiles);
+tgi_row_tiling tgi_cpu_tile_block(const tgi_problem *p, int64_t rows, const tgi_tile_set *tiles);
 
 /* Returns the columns of a micropanel for n columns in all: as many whole vectors as possible,
  * equal in all micropanels. */

@@ -223,7 +223,7 @@ static void start_prefetches(const packed_run *run, const packed_chunk *chunk, t
                 s->rows * bytes, p->a.col * bytes, k1 - k0);
     }
     const int64_t micropanels = tgi_divide_up(s->cols, decision->micropanel_cols);
-    const int64_t tiles = tgi_cpu_tile_count(s->rows, s->tiles->rows) * micropanels;
+    const int64_t tiles = tgi_cpu_tile_block(p, s->rows, s->tiles).count * micropanels;
     s->prefetch =
         tgi_cpu_pace_prefetches(prefetches, count, tiles * (s->k_elems / TGI_TILE_UNROLL));
 }
@@ -243,7 +243,7 @@ static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_micr
     for (int64_t row = row0; row < row1; row += mc) {
         s->row = row;
         s->rows = row1 - row < mc ? row1 - row : mc;
-        s->tiling = tgi_cpu_tile_block(s->rows, s->tiles);
+        s->tiling = tgi_cpu_tile_block(p, s->rows, s->tiles);
         if (!is_a_there)
             pack_a(run, s, chunk->k0, chunk->k, &s->a, a_block);
         if (run->chunk_sums) {
@@ -346,7 +346,7 @@ static tg_status launch(const tgi_call *call)
     packed_run run = {.call = call,
                       .decision = prepared->decision.packed,
                       .kernels = prepared->kernels,
-                      .tiles = tgi_cpu_packed_tiles(prepared->kernels, p->n),
+                      .tiles = tgi_cpu_packed_tiles(prepared->kernels, p),
                       .pack_b = prepared->pack_b};
     const tgi_packed_decision *decision = &run.decision;
     run.decision.is_streamed = decision->is_streamed && is_d_aligned(call);
@@ -384,7 +384,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     tgi_cpu_choose_blocking(machine, p, kernel, thread_count, &proposal->decision.packed, &work);
     proposal->predicted_s = tgi_model_cpu_seconds(machine, &work);
 
-    packed_run run = {.tiles = tgi_cpu_packed_tiles(tgi_cpu_select(kernel), p->n)};
+    packed_run run = {.tiles = tgi_cpu_packed_tiles(tgi_cpu_select(kernel), p)};
     set_sizes(p, &proposal->decision.packed, &run);
     proposal->workspace_bytes = count_chunk_sums_bytes(p, &proposal->decision.packed, &run) +
                                 thread_count * (run.a_bytes + run.b_bytes + run.running_bytes);

@@ -42,6 +42,14 @@ INLINE __m512i load_pairs(const uint16_t *source, int64_t count)
     return _mm512_maskz_loadu_epi16((1u << count) - 1, source);
 }
 
+/* Returns the pairs that 16 inputs of two rows form. */
+INLINE __m512i join_rows(const uint16_t *first, const uint16_t *second)
+{
+    const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)first));
+    const __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)second));
+    return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+}
+
 /* Loads the pairs that two rows of `count` inputs form. Behind an odd k there is no second row, and
  * its inputs are zero. */
 INLINE __m512i load_two_rows(const uint16_t *first, int64_t stride, int64_t count, int has_second)
@@ -155,13 +163,17 @@ static TARGET void pack_k_outer(const tgi_copy *copy)
             __builtin_prefetch(first + copy->ahead * copy->outer_stride + i, 0, 2);
             __builtin_prefetch(first + (copy->ahead + 1) * copy->outer_stride + i, 0, 2);
         }
-        for (int64_t i = 0; copy->inner_stride == 1 && i < copy->inner; i += PAIRS) {
+        int64_t i = 0;
+        for (; copy->inner_stride == 1 && has_second && i + PAIRS <= copy->inner; i += PAIRS)
+            _mm512_storeu_si512(target + 2 * i,
+                                join_rows(first + i, first + copy->outer_stride + i));
+        for (; copy->inner_stride == 1 && i < copy->inner; i += PAIRS) {
             const int64_t left = copy->inner - i;
             const __m512i pairs = load_two_rows(first + i, copy->outer_stride, left, has_second);
             _mm512_mask_storeu_epi32(target + 2 * i, mask16(left < PAIRS ? (int)left : PAIRS),
                                      pairs);
         }
-        for (int64_t i = 0; copy->inner_stride != 1 && i < copy->inner; i++) {
+        for (; copy->inner_stride != 1 && i < copy->inner; i++) {
             target[2 * i] = first[i * copy->inner_stride];
             target[2 * i + 1] = has_second ? first[copy->outer_stride + i * copy->inner_stride] : 0;
         }

@@ -6,6 +6,8 @@
  *   fp32_*, fp64_*   load, load_some (the first n, the rest 0), store, store_some, stream (past the
  *                    caches, aligned), zero, set, broadcast (one element), mul,
  *                    max (x > y ? x : y), fma (x y + z), dot, sum, scalar, transpose
+ *                    with HAS_FRACTION: fraction (x - n, n the integer below x), scale (x 2^n, 0 if
+ *                    y < least)
  *   bf16_*, fp16_*   load, load_some, scalar: converted to FP32; store, store_some: from FP32
  */
 #ifndef TGI_SIMD_AVX512_H
@@ -94,6 +96,27 @@ INLINE float fp32_sum(fp32_vec x)
 INLINE float fp32_scalar(float x)
 {
     return x;
+}
+
+#define HAS_FRACTION 1
+INLINE fp32_vec fp32_fraction(fp32_vec x)
+{
+    return _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+INLINE fp32_vec fp32_scale(fp32_vec x, fp32_vec y, float least)
+{
+    const __mmask16 is_large = _mm512_cmp_ps_mask(y, _mm512_set1_ps(least), _CMP_NLT_UQ);
+    return _mm512_maskz_scalef_ps(is_large, x, y);
+}
+
+INLINE fp64_vec fp64_fraction(fp64_vec x)
+{
+    return _mm512_reduce_pd(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+INLINE fp64_vec fp64_scale(fp64_vec x, fp64_vec y, double least)
+{
+    const __mmask8 is_large = _mm512_cmp_pd_mask(y, _mm512_set1_pd(least), _CMP_NLT_UQ);
+    return _mm512_maskz_scalef_pd(is_large, x, y);
 }
 
 INLINE fp64_vec fp64_zero(void)

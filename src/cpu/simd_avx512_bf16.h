@@ -47,6 +47,11 @@ INLINE void bf16x2_round(uint16_t *p, fp32_vec x, int n)
     else
         _mm256_storeu_si256((__m256i *)p, bits);
 }
+/* Stores two vectors of sums as BF16. */
+INLINE void bf16x2_round_two(uint16_t *p, fp32_vec x, fp32_vec y)
+{
+    _mm512_storeu_si512(p, (__m512i)_mm512_cvtne2ps_pbh(y, x));
+}
 INLINE fp32_vec bf16x2_dot(bf16x2_vec x, bf16x2_vec y, fp32_vec z)
 {
     return _mm512_dpbf16_ps(z, (__m512bh)x, (__m512bh)y);

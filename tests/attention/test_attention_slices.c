@@ -38,6 +38,11 @@ static TARGET void bf16x2_round(uint16_t *p, fp32_vec x, int n)
 {
     bf16_store_some(p, x, n);
 }
+static TARGET void bf16x2_round_two(uint16_t *p, fp32_vec x, fp32_vec y)
+{
+    bf16x2_round(p, x, 16);
+    bf16x2_round(p + 16, y, 16);
+}
 
 #include "cpu/amx_tile_body.h"
 #include "cpu/pairs_body.h"

@@ -35,6 +35,12 @@ static void bf16x2_round(uint16_t *p, fp32_vec x, int n)
 {
     bf16_store_some(p, x, n);
 }
+static void bf16x2_round_two(uint16_t *p, fp32_vec x, fp32_vec y)
+{
+    const int count = (int)(sizeof x / sizeof(float));
+    bf16x2_round(p, x, count);
+    bf16x2_round(p + count, y, count);
+}
 
 #include "cpu/amx_tile_body.h"
 
