@@ -52,8 +52,7 @@ double tgi_model_splits_seconds(const tgi_problem *p, const tgi_tile_work *work,
     return start_s + 2.0 * elems * (double)tgi_type_sum_bytes(p->type) / bytes_per_s;
 }
 
-/* Returns the seconds of the launch and of the splits of D, which stay in L2. */
-static double find_base_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
+double tgi_tile_base_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double splits_s = f->splits_s[!tgi_epilogue_is_sum_alone(&p->epilogue)];
@@ -62,10 +61,8 @@ static double find_base_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
                                                   f->cache_ratio * gpu->memory_bytes_per_s);
 }
 
-/* Returns the seconds of blocks of `round_count` rounds each. A round takes latency_s, or compute_s
- * for each block that shares the multiprocessor, whichever is longer. */
-static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, double round_count,
-                                 double latency_s, double compute_s)
+double tgi_tile_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, double round_count,
+                              double latency_s, double compute_s)
 {
     double per_sm = ceil(work->block_count / gpu->sm_count);
     double resident = per_sm < work->blocks_per_sm ? per_sm : work->blocks_per_sm;
@@ -87,16 +84,20 @@ static double find_read_seconds(const tgi_gpu *gpu, const tgi_problem *p, double
 static double find_epilogue_seconds(const tgi_figures *f, const tgi_kernel *kernel,
                                     const tgi_problem *p, const tgi_tile_work *work, double count)
 {
-    const int is_fp64 = p->type == TG_TYPE_FP64;
+    const int is_fp64 = p->type == TG_TYPE_FP64, is_fp32 = p->type == TG_TYPE_FP32;
     const int is_dmma =
         kernel->family == TGI_FAMILY_cuda_dmma || kernel->family == TGI_FAMILY_cuda_dmma_tma;
-    const int has_rows = kernel->family == TGI_FAMILY_cuda_simt || work->copy_k > 0.0;
-    const double *element_s = has_rows ? f->row_element_s : f->element_s;
-    const double *activation_s = has_rows ? f->row_activation_s : f->element_activation_s;
-    const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
+    const int is_simt = kernel->family == TGI_FAMILY_cuda_simt, is_wide = work->copy_k > 0.0;
+    const double has_power = p->epilogue.activation > TG_ACTIVATION_RELU;
+    const double has_c = is_fp32 && p->epilogue.beta != 0.0;
+    const int i = is_fp64 ? 1 : is_wide && is_fp32 ? 2 : 0;
     if (work->split_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue))
         return 0.0;
-    return count * (element_s[is_fp64] + has_activation * activation_s[is_fp64 + is_dmma]);
+    return count *
+           (is_simt || is_wide
+                ? f->row_element_s[i] + has_power * f->row_activation_s[i] +
+                      has_c * f->row_c_s[is_wide]
+                : f->element_s[is_fp64] + has_power * f->element_activation_s[is_fp64 + is_dmma]);
 }
 
 double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -105,19 +106,17 @@ double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double count = (double)kernel->tile_rows * kernel->tile_cols / kernel->thread_count;
     const double seconds = find_epilogue_seconds(f, kernel, p, work, count);
-    return find_block_seconds(gpu, work, 1.0, seconds, f->element_share * seconds);
+    return tgi_tile_block_seconds(gpu, work, 1.0, seconds, f->element_share * seconds);
 }
 
-/* Returns the seconds that tiles, or the adding of their splits, wait for C and the bias. */
-static double find_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p,
-                                 const tgi_tile_work *work)
+double tgi_tile_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const double terms_s = tgi_figures_find(gpu->capability)->terms_s;
     tgi_tile_work whole = *work;
     whole.block_count /= work->split_count;
     return tgi_epilogue_is_sum_alone(&p->epilogue)
                ? 0.0
-               : find_block_seconds(gpu, &whole, 1.0, terms_s, 0.0);
+               : tgi_tile_block_seconds(gpu, &whole, 1.0, terms_s, 0.0);
 }
 
 /* Returns the seconds of family small on matrix instructions, without the launch. */
@@ -131,9 +130,9 @@ static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kerne
         ratio * macs /
         (tgi_model_macs_per_cycle(gpu, p->type) * f->small_mma_share * gpu->clock_hz);
     return f->small_mma_s +
-           find_block_seconds(gpu, work, ceil(work->block_k / kernel->tile_depth),
-                              ratio * f->small_mma_stage_s, compute_s) +
-           find_block_seconds(gpu, work, 1.0, f->small_mma_block_s, f->small_mma_block_s) +
+           tgi_tile_block_seconds(gpu, work, ceil(work->block_k / kernel->tile_depth),
+                                  ratio * f->small_mma_stage_s, compute_s) +
+           tgi_tile_block_seconds(gpu, work, 1.0, f->small_mma_block_s, f->small_mma_block_s) +
            tgi_model_finish_seconds(gpu, kernel, p, work);
 }
 
@@ -142,10 +141,10 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    double fixed_s = find_base_seconds(gpu, p, work);
+    double fixed_s = tgi_tile_base_seconds(gpu, p, work);
     if (work->copy_k > 0.0)
         return fixed_s + fmax(tgi_model_wide_seconds(gpu, kernel, p, work), memory_s);
-    fixed_s += find_terms_seconds(gpu, p, work);
+    fixed_s += tgi_tile_terms_seconds(gpu, p, work);
     if (kernel->math == TGI_MATH_mma)
         return fixed_s + fmax(find_small_mma_seconds(gpu, kernel, p, work),
                               find_read_seconds(gpu, p, f->small_mma_stream_bytes_per_cycle));
@@ -157,8 +156,8 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     double latency_s = f->small_stage_s + compute_s;
     latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
-    double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
-                     find_block_seconds(gpu, work, 1.0, f->small_s, f->small_block_s) +
+    double seconds = tgi_tile_block_seconds(gpu, work, rounds, latency_s, compute_s) +
+                     tgi_tile_block_seconds(gpu, work, 1.0, f->small_s, f->small_block_s) +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
     return fixed_s + fmax(seconds, memory_s);
 }
@@ -191,51 +190,6 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double memory_s =
         tgi_model_tile_bytes(p) / (f->batch_memory_share * gpu->memory_bytes_per_s);
     return f->launch_s + f->batch_s + fmax(seconds, memory_s);
-}
-
-/* Returns the multiply-adds of the FP64 matrix instructions of a multiprocessor in a cycle. If no
- * rate is published, they have twice the rate of the other multiply-adds. */
-static double find_dmma_rate(const tgi_gpu *gpu)
-{
-    const tgi_arch *arch = tgi_arch_find(gpu->capability);
-    const double ratio = tgi_arch_has(gpu->capability, TGI_FEATURE_FP64_MMA) ? 2.0 : 1.0;
-    return arch->fp64_mma ? arch->fp64_mma : ratio * arch->fp64_lanes;
-}
-
-/* Returns the cycles in which TMA brings a value of k to a block of dmma_tma, or in which it is
- * written to shared memory and read by warps of 8 thread_rows x 4 thread_cols sums. */
-static double find_feed(const tgi_figures *f, const tgi_kernel *kernel)
-{
-    const double bytes = 8.0 * (kernel->tile_rows + kernel->tile_cols);
-    const double read_bytes = (double)kernel->tile_rows * kernel->tile_cols *
-                              (1.0 / kernel->thread_rows + 2.0 / kernel->thread_cols);
-    return fmax(bytes / f->dmma_tma_fill_bytes_per_cycle, (bytes + read_bytes) / 128.0);
-}
-
-double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
-                              const tgi_tile_work *work)
-{
-    const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const int is_tma = kernel->family == TGI_FAMILY_cuda_dmma_tma;
-    const int sums = kernel->thread_rows * kernel->thread_cols, depth = kernel->tile_depth;
-    const double elems = (double)kernel->tile_rows * kernel->tile_cols;
-    const double teams = sums * kernel->thread_count / elems;
-    const double share = f->dmma_shares[is_tma ? 4 : (sums < 64) + (sums < 32) + (sums < 16)];
-    const double cycles = fmax(elems / find_dmma_rate(gpu), is_tma ? find_feed(f, kernel) : 0.0);
-    const double compute_s = cycles * depth / (share * gpu->clock_hz);
-    /* One block alone does not hide the wait for its stages. */
-    const double wait_s = f->dmma_stage_s[is_tma] + f->dmma_k_s[is_tma] * depth / teams;
-    double latency_s = wait_s + compute_s * share;
-    latency_s = fmax(latency_s, f->dmma_latency_s[is_tma] / (kernel->stage_count - 1));
-    latency_s *= work->access == TGI_ACCESS_ELEMENTS ? f->dmma_elements_ratio : 1.0;
-    const double store_s = teams * elems * 8.0 / (f->dmma_store_bytes_per_cycle * gpu->clock_hz);
-    const double stages = ceil(work->block_k / depth);
-    double seconds = find_block_seconds(gpu, work, stages, latency_s, compute_s) +
-                     find_block_seconds(gpu, work, 1.0, store_s, store_s) +
-                     tgi_model_finish_seconds(gpu, kernel, p, work);
-    double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    return find_base_seconds(gpu, p, work) + f->dmma_s[is_tma] + find_terms_seconds(gpu, p, work) +
-           fmax(seconds, memory_s);
 }
 
 /* Returns the multiply-adds of mma.sync in a cycle of one multiprocessor. mma.sync does not reach
@@ -322,10 +276,10 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
                                           : multiply_s + f->mma_stage_s + f->mma_latency_s);
     const double store_s = find_mma_store_seconds(gpu, kernel, p, work);
     const double rounds = ceil(work->block_k / kernel->tile_depth);
-    const double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
-                           find_block_seconds(gpu, work, 1.0, store_s, store_s);
+    const double seconds = tgi_tile_block_seconds(gpu, work, rounds, latency_s, compute_s) +
+                           tgi_tile_block_seconds(gpu, work, 1.0, store_s, store_s);
     const double read_s = find_read_seconds(gpu, p, f->mma_stream_bytes_per_cycle);
-    return find_base_seconds(gpu, p, work) + f->mma_s[tgi_type_bytes(kernel->type) != 2] +
+    return tgi_tile_base_seconds(gpu, p, work) + f->mma_s[tgi_type_bytes(kernel->type) != 2] +
            (work->split_count > 1 ? f->mma_splits_s : 0.0) + fmax(seconds, read_s) +
            f->mma_beside_share * fmin(seconds, read_s);
 }
@@ -393,6 +347,6 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
         ceil(work->block_k / kernel->tile_depth) * step_s + (work->tile_count - 1.0) * tile_s;
     if (is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_dot)
         tiles_s = f->dot_s;
-    return find_base_seconds(gpu, p, work) + f->skinny_latency_s + tiles_s +
+    return tgi_tile_base_seconds(gpu, p, work) + f->skinny_latency_s + tiles_s +
            fmax(fmax(compute_s, steps_s), memory_s);
 }

@@ -28,9 +28,10 @@ typedef struct tgi_tile_work {
     double tile_count;     /* tiles of a block's stage, family batch; of a block, rank and dot */
     double cluster_blocks; /* blocks of a cluster that share out k in family small without stages */
     double by_elements;    /* operands that family small on mma.sync loads by elements */
-    double a_lines;        /* lines of A that a warp of family small without stages reads at once */
-    int blocks_per_sm;     /* most resident blocks */
-    int is_rounding;       /* 1: a kernel of family mma rounds FP32 to TF32 beside its products */
+    double split_readers, sharing_readers; /* blocks of dmma_tma that copy such lines at once */
+    double a_lines;    /* lines of A that a warp of family small without stages reads at once */
+    int blocks_per_sm; /* most resident blocks */
+    int is_rounding;   /* 1: a kernel of family mma rounds FP32 to TF32 beside its products */
     tgi_access access;
 } tgi_tile_work;
 
@@ -41,6 +42,17 @@ double tgi_model_tile_bytes(const tgi_problem *problem);
  * start_s. */
 double tgi_model_splits_seconds(const tgi_problem *problem, const tgi_tile_work *work,
                                 double start_s, double bytes_per_s);
+
+/* Returns the seconds of the launch and of the splits of D, which stay in L2. */
+double tgi_tile_base_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work);
+
+/* Returns the seconds of blocks of `round_count` rounds each. A round takes latency_s, or compute_s
+ * for each block that shares the multiprocessor, whichever is longer. */
+double tgi_tile_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, double round_count,
+                              double latency_s, double compute_s);
+
+/* Returns the seconds that tiles, or the adding of their splits, wait for C and the bias. */
+double tgi_tile_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work);
 
 /* Returns the seconds in which blocks apply an epilogue, in each thread to one element after
  * another. A block waits for memory most of that time, while other blocks of its multiprocessor go

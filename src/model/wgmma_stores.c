@@ -86,7 +86,7 @@ double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double boxes)
     if (tgi_epilogue_is_sum_alone(e))
         return 0.0;
     if (tgi_kernels_has_slices(c->kernel))
-        return f->slice_epilogue_s[is_transposed(c->problem)] + has_c * f->slice_c_s +
+        return f->slice_epilogue_s[is_transposed(c->problem)] + has_c * f->slice_c_s * boxes +
                has_activation * f->slice_activation_s;
     return f->wgmma_epilogue_s + find_c_seconds(c, boxes) +
            boxes * (f->wgmma_epilogue_box_s + has_activation * f->wgmma_activation_box_s);

@@ -1,8 +1,14 @@
 /* Plans the family dmma_tma: FP64 tiles by matrix instructions, operands brought by TMA. */
 #include "cuda/families/dmma_tma.h"
 
+#include <math.h>
+
 #include "cuda/families/gemm.h"
 #include "kernels/dmma/dmma_tma_args.h"
+
+/* Parts and lines of L2. */
+#define SECTOR_BYTES 32
+#define LINE_BYTES 128
 
 /* The most elements along a side. The kernel adds a tile to it in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
@@ -33,6 +39,16 @@ static int takes_operands(const tgi_kernel *kernel, const tgi_problem *p, tgi_pr
     return 1;
 }
 
+/* Adds how many blocks copy lines of an operand at once that TMA copies slowly: they begin between
+ * sectors of L2, or several share a line of it. */
+static void count_readers(const tgi_operand *operand, double readers, tgi_tile_work *work)
+{
+    if (operand->pitch_bytes % SECTOR_BYTES != 0)
+        work->split_readers += readers;
+    else if (operand->pitch_bytes < LINE_BYTES)
+        work->sharing_readers += readers * LINE_BYTES / (double)operand->pitch_bytes;
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
@@ -45,10 +61,15 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     proposal->needs_aligned[0] = proposal->needs_aligned[1] = 1;
     const int by_registers =
         TGI_DMMA_TMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols, kernel->thread_count);
-    const tgi_tile_work work = {
+    tgi_tile_work work = {
         .block_count = (double)tgi_gemm_count_tiles(kernel, p) * (double)p->batch_count,
         .blocks_per_sm = tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, shared_bytes),
         .access = TGI_ACCESS_VECTORS};
+    const double slots = (double)machine->gpu.sm_count * work.blocks_per_sm;
+    tgi_operand operand[2];
+    tgi_dmma_tma_describe(p, operand);
+    count_readers(&operand[0], fmin(slots, ceil((double)p->n / kernel->tile_cols)), &work);
+    count_readers(&operand[1], fmin(slots, ceil((double)p->m / kernel->tile_rows)), &work);
     tgi_gemm_split_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
 }
 

@@ -1,0 +1,51 @@
+/* Predicts the families dmma and dmma_tma. */
+#include <math.h>
+
+#include "model/figures.h"
+#include "model/tile_model.h"
+
+/* Returns the multiply-adds of the FP64 matrix instructions of a multiprocessor in a cycle. If no
+ * rate is published, they have twice the rate of the other multiply-adds. */
+static double find_dmma_rate(const tgi_gpu *gpu)
+{
+    const tgi_arch *arch = tgi_arch_find(gpu->capability);
+    const double ratio = tgi_arch_has(gpu->capability, TGI_FEATURE_FP64_MMA) ? 2.0 : 1.0;
+    return arch->fp64_mma ? arch->fp64_mma : ratio * arch->fp64_lanes;
+}
+
+/* Returns the cycles in which TMA brings a value of k to a block of dmma_tma, or in which it is
+ * written to shared memory and read by warps of 8 thread_rows x 4 thread_cols sums. */
+static double find_feed(const tgi_figures *f, const tgi_kernel *kernel)
+{
+    const double bytes = 8.0 * (kernel->tile_rows + kernel->tile_cols);
+    const double read_bytes = (double)kernel->tile_rows * kernel->tile_cols *
+                              (1.0 / kernel->thread_rows + 2.0 / kernel->thread_cols);
+    return fmax(bytes / f->dmma_tma_fill_bytes_per_cycle, (bytes + read_bytes) / 128.0);
+}
+
+double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                              const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int is_tma = kernel->family == TGI_FAMILY_cuda_dmma_tma;
+    const int sums = kernel->thread_rows * kernel->thread_cols, depth = kernel->tile_depth;
+    const double elems = (double)kernel->tile_rows * kernel->tile_cols;
+    const double teams = sums * kernel->thread_count / elems;
+    const double share = f->dmma_shares[is_tma ? 4 : (sums < 64) + (sums < 32) + (sums < 16)];
+    const double cycles = fmax(elems / find_dmma_rate(gpu), is_tma ? find_feed(f, kernel) : 0.0);
+    const double compute_s = cycles * depth / (share * gpu->clock_hz);
+    /* One block alone does not hide the wait for its stages. */
+    const double wait_s = f->dmma_stage_s[is_tma] + f->dmma_k_s[is_tma] * depth / teams;
+    double latency_s = wait_s + compute_s * share;
+    latency_s = fmax(latency_s, f->dmma_latency_s[is_tma] / (kernel->stage_count - 1));
+    latency_s *= work->access == TGI_ACCESS_ELEMENTS ? f->dmma_elements_ratio : 1.0;
+    const double store_s = teams * elems * 8.0 / (f->dmma_store_bytes_per_cycle * gpu->clock_hz);
+    const double stages = ceil(work->block_k / depth);
+    double seconds = tgi_tile_block_seconds(gpu, work, stages, latency_s, compute_s) +
+                     tgi_tile_block_seconds(gpu, work, 1.0, store_s, store_s) +
+                     tgi_model_finish_seconds(gpu, kernel, p, work);
+    double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
+    return tgi_tile_base_seconds(gpu, p, work) + f->dmma_s[is_tma] +
+           tgi_tile_terms_seconds(gpu, p, work) + f->dmma_tma_lines_s[0] * work->split_readers +
+           f->dmma_tma_lines_s[1] * work->sharing_readers + fmax(seconds, memory_s);
+}
