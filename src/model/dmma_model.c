@@ -33,12 +33,15 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     const double teams = sums * kernel->thread_count / elems;
     const double share = f->dmma_shares[is_tma ? 4 : (sums < 64) + (sums < 32) + (sums < 16)];
     const double cycles = fmax(elems / find_dmma_rate(gpu), is_tma ? find_feed(f, kernel) : 0.0);
-    const double compute_s = cycles * depth / (share * gpu->clock_hz);
+    /* Copies of 8 bytes are issued among the products. */
+    const double copies =
+        work->access == TGI_ACCESS_ELEMENTS ? kernel->tile_rows + kernel->tile_cols : 0.0;
+    const double copy_s = copies * depth * f->dmma_copy_cycles / gpu->clock_hz;
+    const double compute_s = cycles * depth / (share * gpu->clock_hz) + copy_s;
     /* One block alone does not hide the wait for its stages. */
     const double wait_s = f->dmma_stage_s[is_tma] + f->dmma_k_s[is_tma] * depth / teams;
     double latency_s = wait_s + compute_s * share;
     latency_s = fmax(latency_s, f->dmma_latency_s[is_tma] / (kernel->stage_count - 1));
-    latency_s *= work->access == TGI_ACCESS_ELEMENTS ? f->dmma_elements_ratio : 1.0;
     const double store_s = teams * elems * 8.0 / (f->dmma_store_bytes_per_cycle * gpu->clock_hz);
     const double stages = ceil(work->block_k / depth);
     double seconds = tgi_tile_block_seconds(gpu, work, stages, latency_s, compute_s) +

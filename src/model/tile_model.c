@@ -90,7 +90,7 @@ static double find_epilogue_seconds(const tgi_figures *f, const tgi_kernel *kern
     const int is_simt = kernel->family == TGI_FAMILY_cuda_simt, is_wide = work->copy_k > 0.0;
     const double has_power = p->epilogue.activation > TG_ACTIVATION_RELU;
     const double has_c = is_fp32 && p->epilogue.beta != 0.0;
-    const int i = is_fp64 ? 1 : is_wide && is_fp32 ? 2 : 0;
+    const int i = is_fp64 ? 1 : is_wide ? is_fp32 ? 2 : 3 : 0;
     if (work->split_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue))
         return 0.0;
     return count *
@@ -180,13 +180,16 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double workers = kernel->thread_count / (is_mma ? 32.0 : 1.0);
     const double tile_rounds = ceil(work->tile_count / workers);
     const double elems = (double)kernel->tile_rows * kernel->tile_cols / (is_mma ? 32.0 : 1.0);
-    const double latency_s = f->batch_stage_s + tile_rounds * tile_k * f->batch_k_s[kind] +
-                             find_epilogue_seconds(f, kernel, p, work, tile_rounds * elems);
+    const double epilogue_s = find_epilogue_seconds(f, kernel, p, work, tile_rounds * elems);
+    const double latency_s =
+        f->batch_stage_s + tile_rounds * tile_k * f->batch_k_s[kind] + epilogue_s;
+    /* Blocks that share a multiprocessor issue their epilogues in turn. */
+    const double issue_s = compute_s + f->batch_epilogue_share * epilogue_s;
     const double slots = (double)gpu->sm_count * work->blocks_per_sm;
     const double rounds = floor(work->block_count / slots);
     const double rest = ceil((work->block_count - rounds * slots) / gpu->sm_count);
-    const double seconds = rounds * fmax(latency_s, work->blocks_per_sm * compute_s) +
-                           (rest > 0.0 ? fmax(latency_s, rest * compute_s) : 0.0);
+    const double seconds = rounds * fmax(latency_s, work->blocks_per_sm * issue_s) +
+                           (rest > 0.0 ? fmax(latency_s, rest * issue_s) : 0.0);
     const double memory_s =
         tgi_model_tile_bytes(p) / (f->batch_memory_share * gpu->memory_bytes_per_s);
     return f->launch_s + f->batch_s + fmax(seconds, memory_s);

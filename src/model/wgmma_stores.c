@@ -47,6 +47,9 @@ static double find_stored_box_seconds(const tgi_wgmma_case *c)
 static double find_stored_seconds(const tgi_wgmma_case *c)
 {
     const tgi_wgmma_work *work = c->work;
+    if (tgi_kernels_has_slices(c->kernel))
+        return c->figures->slice_box_s * c->kernel->tile_cols / WIDE_BOX_COLS /
+               work->cluster_splits;
     if (work->is_d_tma_stored)
         return 0.0;
     return find_stored_box_seconds(c) *
@@ -86,8 +89,8 @@ double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double boxes)
     if (tgi_epilogue_is_sum_alone(e))
         return 0.0;
     if (tgi_kernels_has_slices(c->kernel))
-        return f->slice_epilogue_s[is_transposed(c->problem)] + has_c * f->slice_c_s * boxes +
-               has_activation * f->slice_activation_s;
+        return boxes * (f->slice_epilogue_s[is_transposed(c->problem)] + has_c * f->slice_c_s +
+                        has_activation * f->slice_activation_s);
     return f->wgmma_epilogue_s + find_c_seconds(c, boxes) +
            boxes * (f->wgmma_epilogue_box_s + has_activation * f->wgmma_activation_box_s);
 }

@@ -63,9 +63,8 @@ double tgi_wgmma_multiply_seconds(const tgi_wgmma_case *c, double busy_share)
     const tgi_figures *f = c->figures;
     const int has_slices = tgi_kernels_has_slices(c->kernel);
     const double clock_share = has_slices ? f->slice_clock_share : f->wgmma_clock_share;
-    const double issue_share = !has_slices ? f->wgmma_issue_share * find_width_share(f, c->kernel)
-                               : c->kernel->tile_cols <= 64 ? f->slice_narrow_share
-                                                            : 1.0;
+    const double issue_share =
+        has_slices ? 1.0 : f->wgmma_issue_share * find_width_share(f, c->kernel);
     const double clock_hz = c->gpu->clock_hz * (1.0 - (1.0 - clock_share) * busy_share);
     return (count_step_cycles(c) / issue_share + c->step.add_cycles) / clock_hz;
 }
