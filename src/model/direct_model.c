@@ -40,6 +40,13 @@ static double find_lines_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, 
     return rounds * work->block_k * (work->a_lines - 1.0) * line_s;
 }
 
+/* Returns the seconds in which the blocks of a multiprocessor read B in turns of cache banks. */
+static double find_turns_seconds(const tgi_gpu *gpu, const tgi_tile_work *work)
+{
+    const double rounds = fmax(1.0, work->block_count / gpu->sm_count);
+    return rounds * work->block_k * work->b_turns / gpu->clock_hz;
+}
+
 double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
@@ -47,7 +54,8 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
     const double words = fmax(1.0, (double)tgi_type_bytes(p->type) / 4.0);
     const double latency_s = f->direct_block_s + work->tile_count * (f->direct_row_s + element_s) +
                              count_waits(work) * f->direct_loads_s + find_lanes_seconds(f, work) +
-                             find_lines_seconds(gpu, work, f->direct_line_s);
+                             find_lines_seconds(gpu, work, f->direct_line_s) +
+                             find_turns_seconds(gpu, work);
     /* Further blocks of a multiprocessor wait at the same time, but share its instructions. */
     const double further = fmax(0.0, work->block_count / gpu->sm_count - 1.0);
     const double issue_s = further * words * (f->direct_issue_s + work->block_k * f->direct_k_s);
@@ -62,7 +70,8 @@ double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double latency_s = count_waits(work) * f->short_loads_s + find_lanes_seconds(f, work);
     const double rounds = fmax(1.0, work->block_count / gpu->sm_count);
-    const double lines_s = find_lines_seconds(gpu, work, f->short_line_s);
+    const double lines_s =
+        find_lines_seconds(gpu, work, f->short_line_s) + find_turns_seconds(gpu, work);
     const double issue_s = (rounds - 1.0) * (f->short_issue_s + work->block_k * f->short_k_s);
     return f->short_s + fmax(latency_s + lines_s + issue_s, find_least_seconds(gpu, p));
 }

@@ -29,7 +29,8 @@ typedef struct tgi_tile_work {
     double cluster_blocks; /* blocks of a cluster that share out k in family small without stages */
     double by_elements;    /* operands that family small on mma.sync loads by elements */
     double split_readers, sharing_readers; /* blocks of dmma_tma that copy such lines at once */
-    double a_lines;    /* lines of A that a warp of family small without stages reads at once */
+    double b_turns; /* turns of banks in which a block of it reads B for one k, beyond the first */
+    double a_lines; /* lines of A that a warp of family small without stages reads at once */
     int blocks_per_sm; /* most resident blocks */
     int is_rounding;   /* 1: a kernel of family mma rounds FP32 to TF32 beside its products */
     tgi_access access;

@@ -3,6 +3,7 @@
  * forms single elements of D, the other one runs of rows, with any epilogue. */
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "cuda/families/gemm.h"
 #include "kernels/small/small_shape.h"
@@ -103,6 +104,21 @@ static double count_a_lines(const tgi_problem *p, int lanes)
     return !is_apart ? 1.0 : lanes < WARP ? lanes : WARP;
 }
 
+/* Returns the turns of banks, beyond the first, in which warps of a block read FP64 of B for one k.
+ * If columns lie along k, and their pitch is a multiple of a cache line or of a large part of
+ * one, those that a warp reads at once share banks. The block has `cols` columns. */
+static double count_b_turns(const tgi_problem *p, int lanes, int64_t cols)
+{
+    const int64_t pitch_bytes = llabs(p->b.col) * tgi_type_bytes(p->type);
+    const int64_t most = lanes < WARP ? WARP / lanes : 1, own = cols < most ? cols : most;
+    int64_t apart = LINE_BYTES; /* the largest power of two that divides the pitch */
+    if (p->type != TG_TYPE_FP64 || !tgi_gemm_is_b_along_k(p))
+        return 0.0;
+    while (pitch_bytes % apart != 0)
+        apart /= 2;
+    return (TGI_SMALL_DIRECT_THREADS / WARP) * fmax(0.0, (double)(own * apart) / LINE_BYTES - 1.0);
+}
+
 /* Proposes the function without stages with `lanes` threads of each of `cluster` blocks that share
  * out k, if it is predicted to be faster than what was proposed before. */
 static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t units, int lanes,
@@ -120,6 +136,7 @@ static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t
         .cluster_blocks = cluster,
         .tile_count = (double)tgi_divide_up(TGI_SMALL_DIRECT_ROWS, lanes),
         .a_lines = fmax(1.0, count_a_lines(p, lanes) * fmin(1.0, pitch_bytes / LINE_BYTES)),
+        .b_turns = count_b_turns(p, lanes, cols),
         .copy_k = TGI_SMALL_DIRECT_LOADS,
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
         .blocks_per_sm = count_direct_resident(machine)};
@@ -186,6 +203,7 @@ static void try_short(const tgi_machine *machine, const tgi_problem *p, int lane
         .block_k = (double)tgi_divide_up(p->k, lanes),
         .split_count = lanes,
         .a_lines = count_a_lines(p, lanes),
+        .b_turns = count_b_turns(p, lanes, cols),
         .copy_k = TGI_SMALL_DIRECT_LOADS,
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
         .blocks_per_sm = count_direct_resident(machine)};
