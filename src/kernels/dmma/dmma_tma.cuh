@@ -1,14 +1,14 @@
 /*
  * Family dmma_tma multiplies FP64 by the matrix instructions of Hopper's tensor cores. TMA brings
  * the operands. A block forms a tile of D from a ring of stages in shared memory, each warp a part
- * of the tile. One thread of the block requests stages as they are released: a warp that did
- * nothing else would take registers from the others.
+ * of the tile. The warps take turns to request stages as they are released: a warp that did nothing
+ * else would take registers from the others, and one that requested all would hold them up.
  *
  * A stage has lines of 16 elements under the 128-byte swizzle: for every 16 values of k the tile's
  * rows of A and then its columns of B. They are read without bank conflicts.
  *
  *     setup()      prepares mbarriers of the stages and tensor maps; waits for the kernel before
- *     load()       the first warp waits until a stage is empty and requests a step by TMA
+ *     load()       the stage's warp waits until it is empty and requests a step by TMA
  *     multiply()   adds a team's products of a stage, which it then releases
  *     finish()     adds the teams' sums, which lie in shared memory, and stores the tile
  */
@@ -106,8 +106,8 @@ struct tgi_dmma_tma {
     static constexpr int narrow_place = is_b_wide ? 0 : b_place;
     static constexpr int pitch = TGI_DMMA_TMA_TILE_PITCH(Cols);
     static_assert(teams * tile_warps * 32 == Threads && Depth % (8 * teams) == 0 &&
-                      (teams == 1 || teams % 2 == 0),
-                  "teams share out k");
+                      (teams == 1 || teams % 2 == 0) && Stages <= Threads / 32,
+                  "teams share out k, and each stage has a warp");
 
     /* A source requests the stages of a tile. */
     struct source {
@@ -181,15 +181,16 @@ struct tgi_dmma_tma {
 
     const tgi_dmma_tma_args &args;
     const memory &at;
-    const int is_producer, team, row, col, g, c; /* the warp's first row and column; lane 4 g + c */
+    const int warp, team, row, col, g, c; /* the warp's first row and column; lane 4 g + c */
     const wide_lines wide_at;
     const narrow_lines narrow_at;
     tgi_ring<Stages> &reads;
     tgi_ring<Stages> fills;
 
     __device__ __forceinline__ tgi_dmma_tma(const tgi_dmma_tma_args &given, const memory &shared,
-                                            int is_first_warp, tgi_ring<Stages> &ring)
-        : args(given), at(shared), is_producer(is_first_warp), team(tgi_thread() / 32 / tile_warps),
+                                            tgi_ring<Stages> &ring)
+        : args(given), at(shared), warp(tgi_make_uniform(tgi_thread() / 32)),
+          team(tgi_thread() / 32 / tile_warps),
           row(tgi_thread() / 32 % tile_warps / (Cols / Warp_cols) * Warp_rows),
           col(tgi_thread() / 32 % tile_warps % (Cols / Warp_cols) * Warp_cols),
           g(tgi_thread() % 32 / 4), c(tgi_thread() % 32 % 4),
@@ -214,9 +215,12 @@ struct tgi_dmma_tma {
         return step < copies.step_count;
     }
 
+    /* The first warp requests the steps that fill the ring, so that they come in order, and all
+     * steps of a tile that has few. Warp s requests the others for stage s. */
     __device__ __forceinline__ void load(const source &copies, int step)
     {
-        if (is_producer && step < copies.step_count)
+        const int is_first = step < Stages - 1 || copies.step_count <= 2 * Stages;
+        if (warp == (is_first ? 0 : fills.stage) && step < copies.step_count)
             copies.fill(args, at, step, fills);
         fills.advance();
     }
@@ -300,13 +304,11 @@ struct tgi_dmma_tma_body {
     static constexpr int teams = Threads / 32 * Warp_rows * Warp_cols / (Rows * Cols);
 
     tgi_dmma_tma_memory<Rows, Cols, Depth, Stages, teams> at;
-    int is_producer; /* 1: this is the warp that requests stages */
     tgi_ring<Stages> ring;
 
     __device__ __forceinline__ void setup(const tgi_dmma_tma_args &args, char *shared)
     {
         at = tgi_dmma_tma_memory<Rows, Cols, Depth, Stages, teams>(shared);
-        is_producer = tgi_make_uniform(tgi_thread() / 32) == 0;
         if (tgi_thread() == 0) {
             for (int i = 0; i < Stages; i++) {
                 tgi_barrier_init(at.full + 8 * i, 1);
@@ -332,7 +334,7 @@ struct tgi_dmma_tma_body {
             typedef tgi_dmma_tma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads,
                                  order.a_along_k, order.b_along_k>
                 form;
-            form own(args, at, is_producer, ring);
+            form own(args, at, ring);
             const typename form::source copies(args, tile);
             typename form::sums sum;
             tgi_fill_ring(own, copies);
