@@ -21,10 +21,11 @@ HOPPER = ("sm_90a", "sm_90")  # an image has machine code for one of them, if fo
 # Rows with few registers to spare have these (stack, spill store, spill load bytes), the most of
 # their kernels and chips. They grow only where bench/notes measures it. Family mma spills ahead
 # of its products, around the call of code for edges. Of attention's rows for Hopper the warpgroup
-# that copies spills, and the others in steps at an edge, those of few keys between subtiles. Of
-# the rows of src/kernels/wgmma the largest of family loose has some, whose warpgroups have fewer
-# registers, in activations for a D of FP32; a row on slices saves a register around a call. Rows
-# of family dot spill around the epilogue, the wide tile of FP64 two registers.
+# that copies spills, and the others in steps at an edge, those of few keys between subtiles; its
+# rows of mma.sync keep there what is for all steps. Of the rows of src/kernels/wgmma the largest
+# of family loose has some, whose warpgroups have fewer registers, in activations for a D of FP32;
+# a row on slices saves a register around a call. Rows of family dot spill around the epilogue, the
+# wide tile of FP64 two registers.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_small_sm75_fp32_16x16x32": (8, 4, 4),
                 "cuda_small_sm90a_fp64_64x64x16": (32, 8, 8),
@@ -39,8 +40,9 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                                                              "128x256")},
                 **{f"cuda_attend_few_keys_sm90a_{kind}_{tile}": (16, 12, 12)
                    for kind in ("bf16", "fp16") for tile in ("64x64", "64x128", "32x256")},
-                **{f"cuda_attend_sm80_{kind}_{tile}": (8, 12, 12)
-                   for kind in ("bf16", "fp16") for tile in ("128x64", "128x128")},
+                **{f"cuda_attend_sm80_{kind}_{tile}": frame for kind in ("bf16", "fp16")
+                   for tile, frame in (("128x64", (8, 12, 12)), ("128x128", (40, 72, 100)),
+                                       ("64x256", (32, 28, 72)))},
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
                 "cuda_dmma_tma_sm90a_fp64_32x32x16": (16, 16, 16),

@@ -13,7 +13,8 @@
 #include "kernels/attend/attend_products.cuh"
 #include "kernels/attend/attend_queries.cuh"
 #include "kernels/attend/attend_join.cuh"
-#include "kernels/attend/attend_nonfinite.cuh"
+#include "kernels/attend/attend_rows.cuh"
+#include "kernels/attend/attend_steps.cuh"
 
 /* Returns 1 if a place depends on lists in memory, which the stream may still write. */
 static __device__ __forceinline__ int tgi_attend_has_lists(const tgi_attend_args &p)
@@ -116,15 +117,14 @@ template <class Products, int Tiles, int IsClustered> struct tgi_attend_tiles_of
     typedef tgi_attend_tiles<Products, Tiles> type;
 };
 
-/* This is the kernel of a row of attention_kernels.def. Scores of 16 keys become weights while
- * those of the 16 keys before are multiplied by V. */
+/* This is the kernel of a row of attention_kernels.def. */
 template <class Products, int Tiles>
 static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char *shared)
 {
     enum { HEAD = Products::head, KEYS = Products::keys, BLOCKS = Products::blocks };
-    enum { ROWS = Products::rows, TILE = 2 * HEAD * KEYS, COPIERS = Products::copiers };
+    enum { ROWS = Products::rows, TILE = 2 * HEAD * KEYS };
     enum { OWN = 2 * HEAD * ROWS + Tiles * TILE }; /* bytes of shared memory of each split */
-    enum { WORDS = 4 * BLOCKS, ROUND = HEAD / 16, EACH = (WORDS + ROUND - 1) / ROUND };
+    typedef typename tgi_attend_tiles_of<Products, Tiles, Products::is_clustered>::type tiles_type;
     const int warp_split = Products::is_split ? tgi_make_uniform(tgi_thread() / 32) : 0;
     const int has_lists = tgi_attend_has_lists(p);
     if (p.lets_next_start)
@@ -136,16 +136,17 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         tgi_attend_find_block<ROWS, KEYS>(p, block, rank * p.warp_split_count + warp_split);
     shared += warp_split * OWN;
     const uint32_t q = tgi_shared_address(shared);
-    typename tgi_attend_tiles_of<Products, Tiles, Products::is_clustered>::type tiles(
-        p, place, q + 2 * HEAD * ROWS);
+    tiles_type tiles(p, place, q + 2 * HEAD * ROWS);
     if (!has_lists)
         tgi_wait_for_stream();
     if (place.first >= place.row_count)
         return;
     if constexpr (Products::is_clustered)
         tiles.copy_queries(q);
+    else if constexpr (Products::is_split)
+        tgi_attend_copy_queries<Products, Products::copiers>(p, place, q);
     else
-        tgi_attend_copy_queries<Products, COPIERS>(p, place, q);
+        tgi_attend_fill_queries<Products>(p, place, q);
     place.first -= warp_split * 16; /* tgi_attend_row counts 16 rows a warp */
 
     tgi_attend_state<HEAD, BLOCKS> state;
@@ -153,51 +154,14 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
     tgi_attend_clear(state);
     const float scale = p.is_plain ? p.scale : 1.0f;
     tiles.open();
-#pragma unroll 1
-    for (int i = 0; place.begin + i / 2 * KEYS < place.end; i += 2) {
-        const int key_0 = place.begin + i / 2 * KEYS;
-        const int is_edge = tgi_attend_is_edge<KEYS>(place, key_0);
-        float scores[BLOCKS][KEYS / 8][4], references[BLOCKS][2], factors[BLOCKS][2];
-        uint32_t weights[BLOCKS][KEYS / 16][4];
-        int is_nonfinite = 0;
-        tiles.start(i);
-        Products::score(q, tiles.tile, scores,
-                        [&](int fragment) { tiles.copier.copy_beside(fragment); });
-        tiles.end();
-        if (!p.is_plain)
-            tgi_attend_finish<KEYS, BLOCKS>(p, place, key_0, scores);
-        if (is_edge)
-            tgi_attend_hide<KEYS, BLOCKS>(p, place, key_0, scores);
-        tgi_attend_find_largest<HEAD, KEYS, BLOCKS>(scale, scores, state, references, factors);
-        if (tgi_attend_has_grown<BLOCKS>(factors))
-            tgi_attend_rescale(factors, state);
-        const auto weigh = [&](int keys, int at) {
-            tgi_attend_weigh_word<Products::type, HEAD, KEYS, BLOCKS>(scale, keys, at, scores,
-                                                                      references, state, weights);
-        };
-        TGI_FOR_UNROLLED(at, WORDS)
-        weigh(0, at);
-        tiles.start(i + 1);
-        if (is_edge && (!Products::has_room || tgi_attend_hides<KEYS>(place, key_0)))
-            is_nonfinite = Products::has_any(tgi_attend_clear_nonfinite<Products, COPIERS>(
-                tiles.tile, tgi_find_copier<COPIERS>()));
-        Products::add(tiles.tile, weights, state, [&](int fragment) {
-            const int keys = fragment / ROUND + 1, first = fragment % ROUND * EACH;
-            tiles.copier.copy_beside(fragment);
-            TGI_FOR_UNROLLED(at, EACH)
-            if (keys < KEYS / 16 && first + at < WORDS)
-                weigh(keys, first + at);
-        });
-        tiles.end();
-        if (is_nonfinite)
-            tgi_attend_add_nonfinite<Products::type, KEYS>(p, place, key_0, weights, nonfinite);
-    }
+    tgi_attend_steps<Products, tiles_type> steps = {p, place, q, scale, tiles, state, nonfinite};
+    steps.run();
     tgi_attend_finish_nonfinite(nonfinite, state);
     if constexpr (Products::is_split)
         tgi_attend_join<Products, OWN>(p, place, rank, warp_split, scale, state,
                                        shared - warp_split * OWN + 2 * HEAD * ROWS);
     else
-        tgi_attend_store<Products::type, HEAD, BLOCKS>(p, place, scale, state);
+        tgi_attend_store_by_tile<Products>(p, place, scale, state, q);
 }
 
 template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>

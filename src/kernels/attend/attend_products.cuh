@@ -19,9 +19,6 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys>
 struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
     static constexpr int rows = 16 * Warps * Blocks, is_split = 0, is_clustered = 0;
     static constexpr int depth = Blocks == 2 ? 2 : 4; /* a fragment serves 2 Blocks products */
-    /* 1: registers have room for quicker ways to fill all places of tiles and to treat edges. The
-     * loops of larger heads are slower with them. */
-    static constexpr int has_room = Head <= 64;
     typedef tgi_attend_state<Head, Blocks> state_of_rows;
 
     /* Returns the number of the block's cluster. A block without one is its own. */
@@ -66,16 +63,34 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
         }
     }
 
+    /* Return where the lane reads, in bytes from the beginning of Q, and of a tile of K or V. The
+     * first is computed again at each use. */
+    static __device__ __forceinline__ uint32_t find_in_q(void)
+    {
+        const unsigned thread = tgi_reread_thread(), lane = thread % 32;
+        return tgi_attend_find_unit<0>(0, thread / 32 % Warps * Blocks * 16 + lane % 16, lane / 16);
+    }
+
+    static __device__ __forceinline__ uint32_t find_in_k(void)
+    {
+        const unsigned lane = static_cast<unsigned>(tgi_thread()) % 32;
+        return tgi_attend_find_unit<0>(0, lane % 8 + lane / 16 * 8, lane / 8 % 2);
+    }
+
+    static __device__ __forceinline__ uint32_t find_in_v(void)
+    {
+        const unsigned lane = static_cast<unsigned>(tgi_thread()) % 32;
+        return tgi_attend_find_unit<0>(0, lane % 16, lane / 16);
+    }
+
     /* Forms the scores of a step, unscaled. beside(i) is called between products, for
      * i < Head / 16 * Keys / 16. */
     template <typename Beside>
     static __device__ __forceinline__ void
-    score(uint32_t q, uint32_t k, float (&scores)[Blocks][Keys / 8][4], Beside beside)
+    score(const tgi_attend_line &own_q, const tgi_attend_line &own_k,
+          float (&scores)[Blocks][Keys / 8][4], Beside beside)
     {
         enum { ROUND = Keys / 16 };
-        const unsigned thread = tgi_reread_thread(), lane = thread % 32;
-        const tgi_attend_line own_q(q, thread / 32 % Warps * Blocks * 16 + lane % 16, lane / 16);
-        const tgi_attend_line own_k(k, lane % 8 + lane / 16 * 8, lane / 8 % 2);
         uint32_t line[2][Blocks][4]; /* two units of Q: the current one and the next */
         const auto read_line = [&](int e) {
             TGI_FOR_UNROLLED(b, Blocks)
@@ -107,13 +122,11 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
 
     /* Adds weights times V, and calls beside(i) as `score` does. */
     template <typename Beside>
-    static __device__ __forceinline__ void add(uint32_t v,
+    static __device__ __forceinline__ void add(const tgi_attend_line &own_v,
                                                const uint32_t (&weights)[Blocks][Keys / 16][4],
                                                state_of_rows &state, Beside beside)
     {
         enum { ROUND = Head / 16 };
-        const unsigned lane = tgi_reread_thread() % 32;
-        const tgi_attend_line own_v(v, lane % 16, lane / 16);
         go_through<depth, Keys / 16 * ROUND>(
             [&](uint32_t(&words)[4], int i) {
                 tgi_read_matrices_transposed(

@@ -201,10 +201,16 @@ tgi_attend_find_largest(float scale, const float (&scores)[Blocks][Keys / 8][4],
     TGI_FOR_UNROLLED(half, 2)
     {
         const float before = state.largest[b][half];
-        float most[4] = {before, before, before, before}; /* four chains hide the latency */
+        enum { CHAINS = Blocks > 1 ? 1 : 4 }; /* four chains or more hide the latency */
+        float most[CHAINS];
         TGI_FOR_UNROLLED(j, Keys / 8)
-        most[j % 4] = fmaxf(most[j % 4], fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
-        float largest = fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
+        {
+            const float more = fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]);
+            most[j % CHAINS] = fmaxf(j < CHAINS ? before : most[j % CHAINS], more);
+        }
+        float largest = most[0];
+        if constexpr (CHAINS == 4)
+            largest = fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
         const float scaled = largest == -INFINITY ? 0.0f : __fmul_rn(largest, scale);

@@ -43,6 +43,15 @@ static __device__ __forceinline__ uint32_t tgi_attend_find_unit(uint32_t tile, u
     return tile + (unit / 8 * Rows + row) * 128 + ((unit ^ row) & 7) * 16;
 }
 
+/* Returns the address of the unit i times `Apart` rows further than the one at `at`, whose row is
+ * less than `Apart`. Four rows further, a unit has the other half of its row. */
+template <int Apart>
+static __device__ __forceinline__ uint32_t tgi_attend_descend(uint32_t at, int i)
+{
+    static_assert(Apart % 8 == 0 || Apart == 4, "the order of units repeats");
+    return (Apart == 4 ? at ^ i % 2 * 64 : at) + i * Apart * 128;
+}
+
 /* A line has the addresses from which a lane reads the matrices of a tile, beginning at its own row
  * and unit. Distances of 8 rows and of two units are offsets in the instruction, or one exclusive
  * or. */
@@ -50,9 +59,14 @@ struct tgi_attend_line {
     uint32_t at[4]; /* addresses 0, 2, 4 and 6 units further in a row */
 
     __device__ __forceinline__ tgi_attend_line(uint32_t tile, unsigned row, unsigned unit)
+        : tgi_attend_line(tgi_attend_find_unit<0>(tile, row, unit))
+    {
+    }
+
+    explicit __device__ __forceinline__ tgi_attend_line(uint32_t first)
     {
         TGI_FOR_UNROLLED(i, 4)
-        at[i] = tgi_attend_find_unit<0>(tile, row, unit) ^ 32 * i;
+        at[i] = first ^ 32 * i;
     }
 
     /* Returns the address `row` rows and `unit` units further. `row` is a multiple of 8, and `unit`
@@ -96,6 +110,29 @@ static __device__ __forceinline__ void tgi_attend_copy(uint32_t tile, const tg_h
         for (int e = 0; e < 8; e++)
             tgi_write_shared_2(target + 2 * e,
                                e < count ? data[at + (8 * unit + e) * heads.element_stride] : 0);
+    }
+}
+
+/* Copies `Rows` rows of `size` elements in the background, with zeros behind them. The first row
+ * has offset `first`, and `row_count` rows exist. Units of 16 bytes can be copied. */
+template <int Head, int Rows, int Copiers>
+static __device__ __forceinline__ void tgi_attend_fill(uint32_t tile, const tg_heads &heads,
+                                                       int size, int64_t first, int row_count)
+{
+    enum { UNITS = Head / 8, ROWS_APART = Copiers / UNITS };
+    const unsigned thread = static_cast<unsigned>(tgi_find_copier<Copiers>());
+    const unsigned row = thread / UNITS, unit = thread % UNITS;
+    const int bytes = 2 * max(0, min(8, size - 8 * static_cast<int>(unit)));
+    const uint16_t *source =
+        static_cast<const uint16_t *>(heads.data) + first + row * heads.row_stride + 8 * unit;
+    const uint32_t target = tgi_attend_find_unit<Rows>(tile, row, unit);
+    row_count = bytes > 0 ? row_count - static_cast<int>(row) : 0;
+    TGI_FOR_UNROLLED(i, Rows / ROWS_APART)
+    {
+        const int is_there = i * ROWS_APART < row_count;
+        tgi_copy_async<16>(tgi_attend_descend<ROWS_APART>(target, i),
+                           is_there ? source : heads.data, is_there ? bytes : 0);
+        source += ROWS_APART * heads.row_stride;
     }
 }
 
@@ -181,14 +218,14 @@ template <class Products> struct tgi_attend_copier {
         PIECES = Products::keys / ROWS_APART,
         FRAGMENTS = Products::head / 16 * Products::keys / 16
     };
-    enum { EVERY = FRAGMENTS / PIECES };
+    enum { EVERY = FRAGMENTS / PIECES, GROUP = 4 };
     static_assert(EVERY > 0, "a piece beside each fragment of a product, or fewer");
     const uint16_t *first[2]; /* the thread's unit of key 0 of K and V, or NULL */
-    int is_fit[2];            /* 1: K and V can be copied in pieces */
+    int is_fit[2];            /* K and V: 1: can be copied in pieces */
     const uint16_t *source;
     int64_t source_stride;
-    uint32_t tile, target;
-    int is_on, has_unit; /* 1: the tile is copied in pieces; 1: this thread has some */
+    uint32_t target;
+    int is_on; /* 1: the thread has pieces */
 
     __device__ __forceinline__ tgi_attend_copier(const tgi_attend_args &p,
                                                  const tgi_attend_place &place)
@@ -212,59 +249,48 @@ template <class Products> struct tgi_attend_copier {
         }
     }
 
-    /* Begins to copy the step of K or V from key_0 on in pieces, if the whole step exists and
-     * `is_allowed` is 1. Warps that share out keys copy without pieces, which is less code. */
-    __device__ __forceinline__ void start(const tgi_attend_args &p, const tgi_attend_place &place,
-                                          int is_v, int key_0, uint32_t to, int is_allowed)
+    /* Returns where the thread's first unit lies, in bytes from the beginning of a tile. */
+    static __device__ __forceinline__ uint32_t find_in_tile(void)
     {
         const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
+        return tgi_attend_find_unit<Products::keys>(0, thread / UNITS, thread % UNITS);
+    }
+
+    /* Begins to copy the step of K or V from key_0 on, of which all keys exist if key_0 is less
+     * than `end`, or none. The thread's first unit goes to `at`. */
+    __device__ __forceinline__ void start(const tgi_attend_args &p, int is_v, int key_0, int end,
+                                          uint32_t at)
+    {
         const int64_t stride = is_v ? p.attention.v.row_stride : p.attention.k.row_stride;
-        is_on = !Products::is_split && is_allowed && (is_v ? is_fit[1] : is_fit[0]) &&
-                key_0 < place.end && key_0 + Products::keys <= place.keys;
         source = is_v ? first[1] : first[0];
-        has_unit = is_on && source != NULL;
+        is_on = source != NULL && key_0 < end;
         source += key_0 * stride;
         source_stride = ROWS_APART * stride;
-        tile = to;
-        target = tgi_attend_find_unit<Products::keys>(to, thread / UNITS, thread % UNITS);
+        target = at;
     }
 
     /* Copies the step of K or V from key_0 on at once, with zeros behind the keys and behind the
      * ends of their rows. */
     __device__ __forceinline__ void fill(const tgi_attend_args &p, const tgi_attend_place &place,
-                                         int is_v, int key_0, uint32_t to) const
+                                         int is_v, int key_0, uint32_t tile) const
     {
-        const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
-        const int row = thread / UNITS, row_count = place.keys - key_0 - row;
         const tg_heads &heads = is_v ? p.attention.v : p.attention.k;
-        const uint16_t *const own = is_v ? first[1] : first[0];
-        const uint16_t *from = own + key_0 * heads.row_stride;
-        TGI_FOR_UNROLLED(i, PIECES)
-        {
-            const int is_there = own && i * ROWS_APART < row_count;
-            tgi_copy_async<16>(find_piece(to, i), is_there ? from : heads.data, is_there ? 16 : 0);
-            from += ROWS_APART * heads.row_stride;
-        }
+        if (key_0 < place.end)
+            tgi_attend_fill<Products::head, Products::keys, Products::copiers>(
+                tile, heads,
+                static_cast<int>(is_v ? p.attention.v_head_size : p.attention.head_size),
+                tgi_attend_find_key(p, place, heads, key_0), place.keys - key_0);
     }
 
-    /* Returns the address of the thread's unit of piece i. */
-    static __device__ __forceinline__ uint32_t find_piece(uint32_t tile, int i)
-    {
-        const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
-        return tgi_attend_find_unit<Products::keys>(tile, thread / UNITS + i * ROWS_APART,
-                                                    thread % UNITS);
-    }
-
-    /* Copies a piece, or none, beside fragment `fragment` of FRAGMENTS. */
+    /* Copies some pieces, or none, beside fragment `fragment` of FRAGMENTS. Several in a row take
+     * fewer instructions. */
     __device__ __forceinline__ void copy_beside(int fragment)
     {
-        const int i = fragment / EVERY;
-        if (Products::is_split || fragment % EVERY > 0 || i >= PIECES)
-            return;
-        const uint32_t at =
-            ROWS_APART % 8 == 0 ? target + i * ROWS_APART * 128 : find_piece(tile, i);
-        tgi_copy_async_if<16>(at, source, has_unit);
-        source += source_stride;
+        TGI_FOR_UNROLLED(i, PIECES)
+        if (i / GROUP * GROUP * EVERY == fragment) {
+            tgi_copy_async_if<16>(tgi_attend_descend<ROWS_APART>(target, i), source, is_on);
+            source += source_stride;
+        }
     }
 };
 
@@ -323,12 +349,13 @@ template <class Products, int Tiles> struct tgi_attend_tiles {
 
     __device__ __forceinline__ void copy(int i)
     {
-        const int key_0 = place.begin + i / 2 * KEYS;
-        if (Products::is_split || !Products::has_room ||
-            !(i % 2 ? copier.is_fit[1] : copier.is_fit[0]))
-            tgi_attend_copy_keys<Products>(p, place, i % 2, key_0, filled);
-        else if (key_0 < place.end)
-            copier.fill(p, place, i % 2, key_0, filled);
+        const int is_v = i % 2, key_0 = place.begin + i / 2 * KEYS;
+        if constexpr (!Products::is_split)
+            if (is_v ? copier.is_fit[1] : copier.is_fit[0]) {
+                copier.fill(p, place, is_v, key_0, filled);
+                return;
+            }
+        tgi_attend_copy_keys<Products>(p, place, is_v, key_0, filled);
     }
 
     /* Begins to copy all tiles but one. */
@@ -346,11 +373,17 @@ template <class Products, int Tiles> struct tgi_attend_tiles {
      * copy to a place writes zeros behind the rows' ends. */
     __device__ __forceinline__ void start(int i)
     {
-        const int copied = i + Tiles - 1;
-        copier.start(p, place, copied % 2, place.begin + copied / 2 * KEYS, filled, i > 0);
         Products::template wait_copies<Tiles - 2>();
-        if (!copier.is_on)
-            copy(copied);
+        copy(i + Tiles - 1);
+        advance(filled);
+    }
+
+    /* Does the same, but copies the next tile in pieces. `own` is the copier's find_in_tile. */
+    __device__ __forceinline__ void start_pieces(int i, uint32_t own)
+    {
+        const int copied = i + Tiles - 1;
+        copier.start(p, copied % 2, place.begin + copied / 2 * KEYS, place.end, filled + own);
+        Products::template wait_copies<Tiles - 2>();
         advance(filled);
     }
 
