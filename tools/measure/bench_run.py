@@ -3,6 +3,7 @@
 import json
 import math
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -12,6 +13,15 @@ def draw_size(rng, low, high):
     size = math.exp(rng.uniform(math.log(low), math.log(high + 1)))
     step = rng.choice((1, 1, 1, 8, 16, 64))
     return max(low, min(high, round(size / step) * step or step))
+
+
+def parse_part(text):
+    """Returns the index of a part and the number of parts of the text I/N. Raises ValueError with
+    what is wrong."""
+    part = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    if not part or int(part[1]) > int(part[2]):
+        raise ValueError(f"--part = '{text}' is no part; pass I/N with 1 <= I <= N")
+    return int(part[1]) - 1, int(part[2])
 
 
 def run_bench(program, texts, words, environment=None):

@@ -9,6 +9,8 @@ STEM = "epilogues"  # of the names of the files
 LENGTHS = ((2048, "k from 2048"), (512, "k from 512"), (0, "shorter k"))
 UNFUSED, PEER = "of two passes", "of the peer"
 COLUMNS = [label for _, label in LENGTHS] + [UNFUSED, PEER]
+# The largest ratios that are no loss; cells of these columns count the larger ones.
+MOST = {UNFUSED: 1.02, PEER: 1 / 0.9}
 
 
 def find_length(record):
@@ -23,26 +25,43 @@ def group_records(records):
     return groups
 
 
+def find_c_us(record, name):
+    """Returns the time in which C's bytes are read, if the epilogue has C; 0 for a short k, where
+    that would be most of the whole time."""
+    return record["c_us"] if name == "c" and find_length(record) < len(LENGTHS) - 1 else 0.0
+
+
 def find_ratios(records, name):
-    """Returns the ratios of each of COLUMNS: our time with the epilogue over that of our plain
-    product, over that of two passes, and over the peer's."""
+    """Returns the ratios of each of COLUMNS: our time with the epilogue, less that of C's bytes,
+    over that of our plain product, then our whole time over that of two passes, and over the
+    peer's."""
     ratios = {column: [] for column in COLUMNS}
     for record in records:
         own, plain = record["epilogues"][name], record["epilogues"]["plain"]
         if not own["us"] or not plain["us"]:
             continue
-        ratios[COLUMNS[find_length(record)]].append(own["us"] / plain["us"])
+        ratios[COLUMNS[find_length(record)]].append(
+            (own["us"] - find_c_us(record, name)) / plain["us"])
         for column, key in ((UNFUSED, "unfused_us"), (PEER, "peer_us")):
             if own[key]:
                 ratios[column].append(own["us"] / own[key])
     return ratios
 
 
-def tell_ratios(ratios):
-    """Returns the text of the mean and the largest of ratios."""
+def tell_ratios(column, ratios):
+    """Returns the text of the mean and the largest of a column's ratios, and of how many are a
+    loss if the column counts them."""
     if not ratios:
         return "-"
-    return f"{statistics.geometric_mean(ratios):.3f}, {max(ratios):.2f}"
+    text = f"{statistics.geometric_mean(ratios):.3f}, {max(ratios):.2f}"
+    if column in MOST:
+        text += f", {sum(ratio > MOST[column] for ratio in ratios)}"
+    return text
+
+
+def tell_cells(records, name):
+    """Returns the texts of an epilogue's row, one for each of COLUMNS."""
+    return [tell_ratios(column, ratios) for column, ratios in find_ratios(records, name).items()]
 
 
 def tell_load(machine):
@@ -59,18 +78,22 @@ def make_section(path, name):
     result = json.loads(path.read_text(encoding="utf-8"))
     head = result["head"]
     text = (f"## {path.stem}, {head['machine']['processor']}\n\n"
-            f"Shapes that `tools/measure/measure_epilogues` drew, seed {result['seed']}, on one "
-            "thread. The\ncolumns of k have our time with the epilogue over that of our plain "
-            "product, by the length of k.\n\"Of two passes\" is that time over the one of our "
-            "plain product and a second pass over D, and\n\"of the peer\" over the one of the "
-            "peer's product with its own epilogue: below 1 the fused\nproduct is faster. A cell "
-            "has the geometric mean and the largest ratio. relu, gelu and silu\ninclude a bias by "
-            "columns; c is beta = 1.\n"
+            f"Shapes that `tools/measure/measure_epilogues` drew, seed {result['seed']}"
+            + (", on one thread" if result["device"] == "cpu" else "") + ". The\n"
+            "columns of k have our time with the epilogue over that of our plain product, by the "
+            "length of k;\nof c without the time in which its bytes are read if k is 512 or more. "
+            "\"Of two passes\" is our\ntime over the one of our plain product and a second pass "
+            "over D, and \"of the peer\" over the one of\nthe peer's product with its own "
+            "epilogue: below 1 the fused product is faster. A cell has the\ngeometric mean and the "
+            "largest "
+            f"ratio, then how many are over {MOST[UNFUSED]:.2f} of two passes or "
+            f"{MOST[PEER]:.2f} of the\npeer. relu, gelu and silu include a bias by columns; c is "
+            "beta = 1.\n"
             f"Peer: {head['peers'][0]['version']}. Source {head['source']}, {head['date'][:10]}. "
             f"File: `{name}`.\n" + tell_load(head["machine"]))
     for (kind, mode), records in group_records(result["records"]).items():
         text += f"\n{kind}, {mode}, {len(records)} shapes:\n\n"
         text += table(["epilogue", *COLUMNS],
-                      [[epilogue, *map(tell_ratios, find_ratios(records, epilogue).values())]
+                      [[epilogue, *tell_cells(records, epilogue)]
                        for epilogue in records[0]["epilogues"]])
     return text + "\n"
