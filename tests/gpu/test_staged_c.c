@@ -30,13 +30,14 @@ typedef struct c_case {
     int is_c_across;
 } c_case;
 
-/* The cases have edges of tiles and of boxes, few rows, few columns, batches, and more tiles than
- * blocks, with one step of k or several. */
+/* The cases have edges of tiles and of boxes, few rows, few columns, batches, more tiles than
+ * blocks, with one step of k or several, and rows of C that begin anywhere. */
 static const c_case cases[] = {
-    {200, 328, 72, 1, 0, 0},  {13, 1000, 130, 1, 8, 0},   {1000, 24, 64, 1, 0, 0},
-    {328, 520, 96, 3, 16, 0}, {2504, 2600, 40, 1, 0, 0},  {1500, 3000, 520, 1, 0, 0},
-    {200, 328, 72, 2, 8, 1},  {1496, 1000, 200, 1, 0, 1}, {72, 1064, 208, 1, 0, 1},
-    {1, 1000, 200, 2, 0, 0},  {1000, 1, 200, 2, 0, 0}};
+    {200, 328, 72, 1, 0, 0},   {13, 1000, 130, 1, 8, 0},   {1000, 24, 64, 1, 0, 0},
+    {328, 520, 96, 3, 16, 0},  {2504, 2600, 40, 1, 0, 0},  {1500, 3000, 520, 1, 0, 0},
+    {200, 328, 72, 2, 8, 1},   {1496, 1000, 200, 1, 0, 1}, {72, 1064, 208, 1, 0, 1},
+    {1, 1000, 200, 2, 0, 0},   {1000, 1, 200, 2, 0, 0},    {203, 331, 72, 1, 0, 0},
+    {1500, 3001, 136, 1, 3, 0}};
 
 /* Names the operations of the epilogue beside C. */
 typedef struct operations {

@@ -92,6 +92,26 @@ static __device__ __forceinline__ void tgi_decode_pair(uint2 bits, float (&pair)
     pair[1] = __uint_as_float(bits.y);
 }
 
+/* The places of a thread's next sums for tgi_read_elements. */
+struct tgi_fragment_elements {
+    const tgi_fragment_place &own;
+
+    __device__ __forceinline__ int row(int i) const
+    {
+        return own.find_row(i);
+    }
+
+    __device__ __forceinline__ int col(int i) const
+    {
+        return own.find_col(i);
+    }
+
+    __device__ __forceinline__ int is_inside(int) const
+    {
+        return 1;
+    }
+};
+
 /* Reads the first Group elements of C. All loads are issued before a value is used. */
 template <int Group>
 static __device__ __forceinline__ void tgi_read_c(const tgi_gemm_args &gemm,
@@ -101,10 +121,7 @@ static __device__ __forceinline__ void tgi_read_c(const tgi_gemm_args &gemm,
     const tgi_layout &layout = gemm.problem.c;
     const int64_t first = tgi_offset(layout, own.batch, own.row, own.col);
     if (!tgi_has_c_pairs(gemm, type)) {
-#pragma unroll
-        for (int i = 0; i < Group; i++)
-            c[i] = tgi_read_element(
-                gemm.c, first + own.find_row(i) * layout.row + own.find_col(i) * layout.col, type);
+        tgi_read_elements(gemm.c, first, layout, tgi_fragment_elements{own}, type, c);
         return;
     }
 #pragma unroll
@@ -210,25 +227,26 @@ tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
     }
 }
 
-/* Applies an activation that takes many instructions, to few sums at a time. Each iteration of a
- * loop moves all sums. A loop over many sums in the shorter form therefore has two iterations, each
- * for half of them. */
+/* Applies an activation that takes many instructions, to some sums at a time. Each iteration of a
+ * loop moves all sums, but code that runs once a tile is waited for. A loop in the shorter form
+ * therefore has two iterations, each for half of the sums, and one in the longer form more. */
 template <tg_activation Kind, int Count>
 static __device__ __forceinline__ void tgi_activate_sums(int is_narrow, float (&sum)[Count])
 {
-    constexpr int few = Count < 64 ? 4 : 8, many = Count < 64 ? Count % 8 ? 4 : 8 : Count / 2;
+    constexpr int few = Count < 64 ? 4 : 8, many = Count < 16 ? Count : Count / 2, near = 16;
     if (is_narrow) {
 #pragma unroll 1
         for (int i = 0; i < Count; i += many) {
 #pragma unroll
-            for (int first = 0; first < many; first += few) {
+            for (int first = 0; first < many; first += near) {
                 /* The compiler moves no instructions across this barrier, which saves registers. */
                 __syncwarp();
 #pragma unroll
-                for (int j = first; j < min(first + few, many); j++)
+                for (int j = first; j < min(first + near, many); j++)
                     sum[j] = tgi_activate_narrow(sum[j], Kind);
             }
-            tgi_rotate<many>(sum);
+            if (many < Count)
+                tgi_rotate<many>(sum);
         }
     } else {
 #pragma unroll 1
@@ -267,6 +285,15 @@ static __device__ __forceinline__ void tgi_scale_d(const tgi_gemm_args &gemm, fl
         sum[i] = tgi_scale_d_fp32(sum[i], d_scale);
 }
 
+/* Returns 1 if the epilogue has anything before GELU or SILU. */
+static __device__ __forceinline__ int tgi_has_linear(const tgi_gemm_args &gemm)
+{
+    const tgi_epilogue &e = gemm.problem.epilogue;
+    return tgi_has_further_operands || e.alpha != 1.0 || e.beta != 0.0 || e.bias != TG_BIAS_NONE ||
+           e.activation == TG_ACTIVATION_RELU ||
+           (TGI_LEAST_D_BYTES == 1 && (gemm.a_scale || gemm.b_scale));
+}
+
 /* Applies alpha, beta, C, bias, activation and D's scale to the sums of 64 rows of up to 64
  * columns. C is read here. */
 template <int Count>
@@ -279,8 +306,9 @@ tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
     const tg_type type = tgi_find_d_type(gemm.problem);
     const float bias[2] = {tgi_decode_element(vectors.bias_bits[0], type),
                            tgi_decode_element(vectors.bias_bits[1], type)};
+    const int has_linear = tgi_has_linear(gemm);
 #pragma unroll 1
-    for (int i = 0; i < Count; i += group) {
+    for (int i = 0; has_linear && i < Count; i += group) {
         tgi_apply_linear<group>(gemm, own, vectors, bias, 2 * i, type, sum);
         tgi_rotate<group>(sum);
         own.move(gemm.problem, group * 2);

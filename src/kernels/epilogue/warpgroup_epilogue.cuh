@@ -8,6 +8,7 @@
 #ifndef TGI_WARPGROUP_EPILOGUE_CUH
 #define TGI_WARPGROUP_EPILOGUE_CUH
 
+#include "kernels/epilogue/c_words.cuh"
 #include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/fragment_output.h"
 #include "kernels/ptx/async_copy.cuh"
@@ -274,55 +275,38 @@ template <int Cols> struct tgi_tile_terms {
     }
 };
 
-/* Adds beta times C by pairs of neighbours of a row, and reads as many at once as fit in `Words`
- * registers. Pair is the type of two elements. */
-template <tg_type Type, class Pair, int Words, int Count>
+/* Adds beta times C of FP32 by pairs of neighbours of a row, and reads as many at once as fit in
+ * `Words` registers. */
+template <int Words, int Count>
 static __device__ __forceinline__ void
 tgi_add_c_pairs(const tgi_gemm_args &gemm, const tgi_fragment_place &own, float (&sum)[Count])
 {
-    constexpr int most = Words * 4 / sizeof(Pair), at_once = Count / 2 < most ? Count / 2 : most;
+    constexpr int turns = (Count + Words - 1) / Words, at_once = Count / 2 / turns;
+    static_assert(Count % (4 * turns) == 0, "turns have as many columns");
     const float beta = static_cast<float>(gemm.problem.epilogue.beta);
     const tgi_layout &layout = gemm.problem.c;
-    const Pair *first =
-        static_cast<const Pair *>(gemm.c) + tgi_offset(layout, own.batch, own.row, own.col) / 2;
-    const Pair *row[2] = {first, first + own.find_row(2) * layout.row / 2};
+    const float2 *first =
+        static_cast<const float2 *>(gemm.c) + tgi_offset(layout, own.batch, own.row, own.col) / 2;
+    const float2 *row[2] = {first, first + own.find_row(2) * layout.row / 2};
+    int left = own.last_col;
+#pragma unroll(Words < 64 ? 1 : turns)
+    for (int done = 0; done < Count / 2; done += at_once, left -= at_once * 4) {
+        float2 pair[at_once];
 #pragma unroll
-    for (int done = 0; done < Count / 2; done += at_once) {
-        Pair pair[at_once];
+        for (int i = 0; i < at_once; i++)
+            pair[i] = i / 2 * 8 < left ? row[i % 2][i / 2 * 4] : float2();
 #pragma unroll
-        for (int i = done; i < min(done + at_once, Count / 2); i++)
-            pair[i - done] = i / 2 * 8 < own.last_col ? row[i % 2][i / 2 * 4] : Pair();
-#pragma unroll
-        for (int i = done; i < min(done + at_once, Count / 2); i++) {
-            float c[2];
-            tgi_decode_pair<Type>(pair[i - done], c);
-            /* An opaque value keeps the compiler from merging this code with another type's. */
-#pragma unroll
-            for (int j = 0; j < 2; j++)
-                sum[2 * i + j] = tgi_make_opaque(TGI_FMA_FP32(beta, c[j], sum[2 * i + j]));
+        for (int i = 0; i < at_once; i++) {
+            /* Opaque, so that the compiler reads no further pairs before these sums. */
+            sum[2 * i] = tgi_make_opaque(TGI_FMA_FP32(beta, pair[i].x, sum[2 * i]));
+            sum[2 * i + 1] = tgi_make_opaque(TGI_FMA_FP32(beta, pair[i].y, sum[2 * i + 1]));
         }
+        row[0] += at_once * 2;
+        row[1] += at_once * 2;
+        if (turns > 1)
+            tgi_rotate<2 * at_once>(sum);
     }
 }
-
-/* The places of a thread's next sums for tgi_read_elements. */
-struct tgi_fragment_elements {
-    const tgi_fragment_place &own;
-
-    __device__ __forceinline__ int row(int i) const
-    {
-        return own.find_row(i);
-    }
-
-    __device__ __forceinline__ int col(int i) const
-    {
-        return own.find_col(i);
-    }
-
-    __device__ __forceinline__ int is_inside(int) const
-    {
-        return 1;
-    }
-};
 
 /* Adds beta times C, which takes up to `Words` registers. */
 template <int Words, int Count>
@@ -334,13 +318,10 @@ tgi_add_tile_c(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&
     if (beta == 0.0f)
         return;
     tgi_fragment_place own(gemm.problem, tile);
-    const int are_pairs = tgi_has_c_pairs(gemm, type);
-    if (are_pairs && type == TG_TYPE_FP32) {
-        tgi_add_c_pairs<TG_TYPE_FP32, uint2, Words>(gemm, own, sum);
-    } else if (are_pairs && type == TG_TYPE_BF16) {
-        tgi_add_c_pairs<TG_TYPE_BF16, uint32_t, Words>(gemm, own, sum);
-    } else if (are_pairs && type == TG_TYPE_FP16) {
-        tgi_add_c_pairs<TG_TYPE_FP16, uint32_t, Words>(gemm, own, sum);
+    if (type == TG_TYPE_FP32 && tgi_has_c_pairs(gemm, type)) {
+        tgi_add_c_pairs<Words>(gemm, own, sum);
+    } else if (tgi_count_bytes(type) == 2 && gemm.problem.c.col == 1) {
+        tgi_add_c_words<Words>(gemm, tile, sum);
     } else {
 #pragma unroll 1
         for (int i = 0; i < Count; i += 8) {

@@ -81,7 +81,7 @@ struct tgi_wgmma_shape {
      * there are two. The launch gives each thread 168. */
     static constexpr int producer_registers = Feed::relayout_warps > 0 ? 104 : 40;
     static constexpr int consumer_registers = Feed::relayout_warps > 0 ? 200 : 232;
-    static constexpr int c_words = Feed::relayout_warps > 0 ? 32 : 64; /* C words read at once */
+    static constexpr int c_words = Feed::relayout_warps > 0 ? 16 : 64; /* C words read at once */
     static_assert(producer_registers + 2 * consumer_registers == 3 * 168,
                   "a warpgroup that asks for more than there are waits for ever");
     /* The columns of one instruction. Promoted sums need more registers, for the sums of an
