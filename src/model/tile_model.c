@@ -55,7 +55,9 @@ double tgi_model_splits_seconds(const tgi_problem *p, const tgi_tile_work *work,
 double tgi_tile_base_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double splits_s = f->splits_s[!tgi_epilogue_is_sum_alone(&p->epilogue)];
+    const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
+    const double splits_s =
+        f->splits_s[tgi_epilogue_is_sum_alone(&p->epilogue) ? 0 : 1 + has_activation];
     return f->launch_s + tgi_model_splits_seconds(p, work,
                                                   splits_s + f->split_s * work->split_count,
                                                   f->cache_ratio * gpu->memory_bytes_per_s);

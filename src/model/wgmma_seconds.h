@@ -73,9 +73,9 @@ double tgi_wgmma_exchange_seconds(const tgi_wgmma_case *c);
  * workspace. */
 double tgi_wgmma_partial_store_seconds(const tgi_wgmma_case *c);
 
-/* Returns the seconds that the epilogue adds to the end of a tile, of which a block stores `boxes`
- * times 64 columns. */
-double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double boxes);
+/* Returns the seconds that the epilogue adds to the ends of tiles in `rounds` rounds. A block
+ * stores `boxes` times 64 columns of a tile. */
+double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double rounds, double boxes);
 
 /* Returns the seconds of the kernel that adds partial tiles; 0 without split-K tiles. */
 double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c);

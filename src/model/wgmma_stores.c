@@ -56,19 +56,32 @@ static double find_stored_seconds(const tgi_wgmma_case *c)
            ceil((double)c->kernel->tile_cols / work->d_box_cols / work->cluster_splits);
 }
 
+/* Returns 1 if blocks split k of tiles. */
+static int has_splits(const tgi_wgmma_case *c)
+{
+    return c->work->cluster_splits > 1 || c->work->split_tile_count > 0.0;
+}
+
 /* Returns 1 if TMA brings C for all tiles. */
 static int is_c_staged(const tgi_wgmma_case *c)
 {
-    return c->work->is_c_staged && c->work->cluster_splits == 1 && c->work->split_tile_count == 0.0;
+    return c->work->is_c_staged && !has_splits(c);
 }
 
-/* Returns the seconds for 64 columns of C, whose elements TMA brings or threads read by pairs,
- * singly, or across the tile's rows. */
+/* Returns the seconds for 64 columns of C, which TMA brings or threads read: by pairs, by words
+ * that need not begin at a pair, singly, or across the tile's rows. */
 static double find_c_box_seconds(const tgi_wgmma_case *c)
 {
+    const double *box_s = c->figures->wgmma_c_box_s;
     const tgi_layout *layout = &c->problem->c;
     const int is_paired = (c->problem->n | layout->row | layout->batch) % 2 == 0;
-    return c->figures->wgmma_c_box_s[is_c_staged(c) ? 0 : layout->col != 1 ? 2 : is_paired ? 0 : 1];
+    if (is_c_staged(c))
+        return box_s[0];
+    if (layout->col != 1)
+        return box_s[3];
+    if (tgi_type_bytes(c->problem->d_type) == 2 && !has_splits(c))
+        return box_s[1];
+    return box_s[is_paired ? 0 : 2];
 }
 
 /* Returns the seconds for C in a tile of `boxes` times 64 columns. */
@@ -81,18 +94,43 @@ static double find_c_seconds(const tgi_wgmma_case *c, double boxes)
     return boxes * find_c_box_seconds(c) + is_across * c->figures->wgmma_c_across_s;
 }
 
-double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double boxes)
+/* Returns the seconds that the terms of the epilogue add to a tile of `boxes` times 64 columns. */
+static double find_terms_seconds(const tgi_wgmma_case *c, double boxes)
+{
+    const tgi_figures *f = c->figures;
+    const double bias_s = c->work->is_bias_staged ? f->wgmma_bias_s : 0.0;
+    tgi_epilogue others = c->problem->epilogue;
+    others.activation = TG_ACTIVATION_NONE;
+    if (c->work->is_bias_staged)
+        others.bias = TG_BIAS_NONE;
+    if (tgi_epilogue_is_sum_alone(&others))
+        return bias_s;
+    return bias_s + f->wgmma_epilogue_s + find_c_seconds(c, boxes) +
+           boxes * f->wgmma_epilogue_box_s;
+}
+
+static double find_activation_seconds(const tgi_wgmma_case *c, double boxes)
+{
+    const tgi_figures *f = c->figures;
+    return c->problem->epilogue.activation > TG_ACTIVATION_RELU
+               ? f->wgmma_activation_s + boxes * f->wgmma_activation_box_s
+               : 0.0;
+}
+
+double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double rounds, double boxes)
 {
     const tgi_figures *f = c->figures;
     const tgi_epilogue *e = &c->problem->epilogue;
-    const double has_c = e->beta != 0.0, has_activation = e->activation > TG_ACTIVATION_RELU;
     if (tgi_epilogue_is_sum_alone(e))
         return 0.0;
     if (tgi_kernels_has_slices(c->kernel))
-        return boxes * (f->slice_epilogue_s[is_transposed(c->problem)] + has_c * f->slice_c_s +
-                        has_activation * f->slice_activation_s);
-    return f->wgmma_epilogue_s + find_c_seconds(c, boxes) +
-           boxes * (f->wgmma_epilogue_box_s + has_activation * f->wgmma_activation_box_s);
+        return rounds * boxes *
+               (f->slice_epilogue_s[is_transposed(c->problem)] + (e->beta != 0.0) * f->slice_c_s +
+                (e->activation > TG_ACTIVATION_RELU) * f->slice_activation_s);
+    /* Every wait for terms but the last passes while the next tile is copied. */
+    return fmin(rounds, 1.0 + (rounds - 1.0) * f->wgmma_epilogue_later_share) *
+               find_terms_seconds(c, boxes) +
+           rounds * find_activation_seconds(c, boxes);
 }
 
 /* Returns 1 if the store of a tile is deferred: it runs while the block multiplies its next one. */
@@ -113,9 +151,6 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
     const tgi_wgmma_work *work = c->work;
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
     const double rounds = ceil(work->whole_count / work->slot_count);
-    /* Every epilogue but the last runs while the next tile is copied. */
-    const double later = tgi_kernels_has_slices(c->kernel) ? 1.0 : f->wgmma_epilogue_later_share;
-    const double epilogues = fmin(rounds, 1.0 + (rounds - 1.0) * later);
     const double last = rounds > 0.0 && work->split_tile_count == 0.0 ? 1.0 : 0.0;
     const int64_t elem_bytes = tgi_type_bytes(c->problem->d_type);
     const double store_s =
@@ -128,6 +163,6 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
     return (is_deferred(c) ? last : stores) * store_s +
            rounds * (f->wgmma_tile_s + find_narrow_seconds(c) + tgi_wgmma_exchange_seconds(c) +
                      find_transposed_seconds(c) + find_stored_seconds(c)) +
-           epilogues * tgi_wgmma_epilogue_seconds(c, (double)c->kernel->tile_cols / WIDE_BOX_COLS /
-                                                         work->cluster_splits);
+           tgi_wgmma_epilogue_seconds(
+               c, rounds, (double)c->kernel->tile_cols / WIDE_BOX_COLS / work->cluster_splits);
 }

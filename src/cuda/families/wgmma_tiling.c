@@ -337,6 +337,7 @@ static tgi_wgmma_work describe_whole(const tgi_kernel *kernel, const tgi_problem
             TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),
         .is_d_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p),
         .is_c_staged = tgi_wgmma_is_c_staged(kernel, p),
+        .is_bias_staged = tgi_wgmma_is_bias_staged(kernel, p),
         .d_box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols),
         .cluster_rows = cluster_rows,
         .cluster_splits = 1,
