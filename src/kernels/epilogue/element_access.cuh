@@ -41,8 +41,22 @@ static __device__ __forceinline__ int tgi_count_bytes(tg_type type)
     return type == TG_TYPE_FP32 ? 4 : tgi_is_fp8(type) ? 1 : 2;
 }
 
-/* Reads the bits of two elements of a vector of the type of C, D or the bias. Both loads are
- * issued, and neither is waited for. */
+/* Reads element `index` of a matrix or vector of the type of C, D or the bias. */
+static __device__ __forceinline__ float tgi_read_element(const void *data, int64_t index,
+                                                         tg_type type)
+{
+    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32)
+        return static_cast<const float *>(data)[index];
+    const uint8_t *fp8 = static_cast<const uint8_t *>(data);
+    if (tgi_is_fp8(type))
+        return type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(fp8[index])
+                                        : tgi_fp32_from_e5m2(fp8[index]);
+    const uint16_t bits = static_cast<const uint16_t *>(data)[index];
+    return type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits) : tgi_decode_fp16(bits);
+}
+
+/* Reads the bits of two elements of such a vector. Both loads are issued, and neither is waited
+ * for. */
 static __device__ __forceinline__ void tgi_read_bits(const void *data, const int64_t (&index)[2],
                                                      tg_type type, uint32_t (&bits)[2])
 {
