@@ -50,9 +50,16 @@ static double find_turns_seconds(const tgi_gpu *gpu, const tgi_tile_work *work)
 double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double element_s = tgi_epilogue_is_sum_alone(&p->epilogue) ? 0.0 : f->element_s[0];
+    const int has_terms = !tgi_epilogue_is_sum_alone(&p->epilogue);
+    const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
+    const double element_s = has_terms ? f->element_s[0] : 0.0;
+    /* Terms of 16 bits are converted. */
+    const double terms_s = tgi_type_bytes(p->type) > 2 ? 0.0
+                                                       : has_terms * f->direct_terms_s[0] +
+                                                             has_activation * f->direct_terms_s[1];
     const double words = fmax(1.0, (double)tgi_type_bytes(p->type) / 4.0);
-    const double latency_s = f->direct_block_s + work->tile_count * (f->direct_row_s + element_s) +
+    const double latency_s = f->direct_block_s + terms_s +
+                             work->tile_count * (f->direct_row_s + element_s) +
                              count_waits(work) * f->direct_loads_s + find_lanes_seconds(f, work) +
                              find_lines_seconds(gpu, work, f->direct_line_s) +
                              find_turns_seconds(gpu, work);

@@ -55,12 +55,11 @@ static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
 }
 
 /* Returns how many operands kernels on matrix instructions load element by element: those whose
- * lines run across k. Lines along k that begin between units of 16 bytes count as one operand, if
- * no others do, because their elements lie side by side. */
+ * lines run across k, or begin between units of 16 bytes. */
 static int count_by_elements(const tgi_problem *p)
 {
-    const int count = !tgi_gemm_is_a_along_k(p) + !tgi_gemm_is_b_along_k(p);
-    return count > 0 ? count : tgi_gemm_find_access(p) == TGI_ACCESS_ELEMENTS;
+    return !(tgi_gemm_is_a_along_k(p) && tgi_gemm_has_a_vectors(p, 1)) +
+           !(tgi_gemm_is_b_along_k(p) && tgi_gemm_has_b_vectors(p, 1));
 }
 
 /* Returns 1 if the kernel can count the k of a split, else refuses the problem. Kernels on
