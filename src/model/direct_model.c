@@ -82,3 +82,14 @@ double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     const double issue_s = (rounds - 1.0) * (f->short_issue_s + work->block_k * f->short_k_s);
     return f->short_s + fmax(latency_s + lines_s + issue_s, find_least_seconds(gpu, p));
 }
+
+double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int by_elements = work->access != TGI_ACCESS_VECTORS;
+    const double pieces = work->block_count * work->tile_count / gpu->sm_count;
+    const double start_s = f->strip_s[0] + work->is_moved * f->strip_s[1] +
+                           (work->is_long && p->a.col != 1) * f->strip_s[2];
+    return start_s + pieces * (f->strip_piece_s[work->is_long ? 2 : by_elements] +
+                               work->is_moved * f->strip_piece_s[3]);
+}

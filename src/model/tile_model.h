@@ -32,6 +32,8 @@ typedef struct tgi_tile_work {
     double b_turns; /* turns of banks in which a block of it reads B for one k, beyond the first */
     double a_lines; /* lines of A that a warp of family small without stages reads at once */
     int blocks_per_sm; /* most resident blocks */
+    int is_long;       /* 1: strips of family small by the function for a longer k */
+    int is_moved;      /* 1: strips of family small store rows between units of 16 bytes */
     int is_rounding;   /* 1: a kernel of family mma rounds FP32 to TF32 beside its products */
     tgi_access access;
 } tgi_tile_work;
@@ -92,6 +94,9 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                 const tgi_tile_work *work);
 /* Returns the seconds of its short function, whose threads form one element of D. */
 double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
+                               const tgi_tile_work *work);
+/* Returns the seconds of its strips: block_count blocks form tile_count times 32 x 32 of D each. */
+double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
 double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_tile_work *work);

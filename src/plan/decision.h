@@ -33,9 +33,11 @@ typedef struct tgi_tile_decision {
     int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
     int is_transposed;  /* 1: families small and mma compute D^T = B^T A^T */
     int short_cols;     /* columns of a block of the short function of family small; 0: another */
+    int strip_cols;     /* columns of a warp of the strips of family small; 0: another */
+    int strip_rows;     /* its warps of a block that have other rows */
     int direct_lanes;   /* threads that share out k in family small without stages; 0: by stages */
     int direct_cluster; /* its blocks of a cluster that share out k too; 1: no cluster */
-    int64_t direct_blocks; /* its blocks, over all batch entries */
+    int64_t direct_blocks; /* blocks without stages, over all batch entries */
 } tgi_tile_decision;
 
 /* The decision of CUDA family batch. block_count blocks of thread_count threads share out groups of

@@ -15,6 +15,27 @@ static tg_type find_type(const char *kernel)
                                      : TG_TYPE_FP32;
 }
 
+/* Returns the argument of strips as that of the short function, which has less. */
+static tgi_short_args shorten_strips(const tgi_strip_args *from, tg_type type)
+{
+    return (tgi_short_args){.a = from->a,
+                            .b = from->b,
+                            .d = from->d,
+                            .a_row = from->a_row,
+                            .a_k = from->a_k,
+                            .b_col = from->b_col,
+                            .b_k = from->b_k,
+                            .d_row = from->d_row,
+                            .d_col = 1,
+                            .a_batch = from->a_batch,
+                            .b_batch = from->b_batch,
+                            .d_batch = from->d_batch,
+                            .m = from->m,
+                            .n = from->n,
+                            .k = from->k,
+                            .d_type = type};
+}
+
 const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const void *argument,
                                  void *expanded, size_t expanded_bytes)
 {
@@ -25,9 +46,15 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
         memset(expanded, 0, expanded_bytes);
         return memcpy(expanded, argument, sizeof(tgi_add_args));
     }
-    if (strncmp(kernel, "tgi_short_", 10) != 0)
+    if (strncmp(kernel, "tgi_strip_", 10) == 0) {
+        tgi_strip_args strips;
+        memcpy(&strips, argument, sizeof strips);
+        from = shorten_strips(&strips, find_type(kernel));
+    } else if (strncmp(kernel, "tgi_short_", 10) == 0) {
+        memcpy(&from, argument, sizeof from);
+    } else {
         return argument;
-    memcpy(&from, argument, sizeof from);
+    }
     memset(&to, 0, sizeof to);
     to.problem.m = from.m;
     to.problem.n = from.n;

@@ -28,9 +28,9 @@ int fake_fail(const char *symbol);
 void *fake_allocate(size_t bytes);
 void fake_release(void *memory);
 
-/* Returns the argument of a kernel. That of the short function of family small is written to
- * `expanded` as a tgi_gemm_args, zeros behind it, so that tests know one form of operands. Behind a
- * tgi_add_args, which is shorter than what tests record, there are zeros too. */
+/* Returns the argument of a kernel. Those of the short function and of the strips of family small
+ * are written to `expanded` as a tgi_gemm_args, zeros behind it, so that tests know one form of
+ * operands. Behind a tgi_add_args, which is shorter than what tests record, there are zeros too. */
 const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const void *argument,
                                  void *expanded, size_t expanded_bytes);
 

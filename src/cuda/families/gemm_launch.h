@@ -44,6 +44,8 @@ typedef struct tgi_tile_prepared {
     tgi_gemm_args args; /* without pointers, alpha and beta of a call */
     int is_transposed;  /* 1: A and B of the kernel are B and A of the call */
     int is_short;       /* 1: the kernel is the short function of family small */
+    int strip_cols;     /* as in the decision, like strip_rows */
+    int strip_rows;
     tgi_cuda_kernel multiply, add;
 } tgi_tile_prepared;
 

@@ -45,6 +45,22 @@ static void prepare_short(const tgi_problem *p, const tgi_proposal *proposal,
              is_along ? "along" : "across", tg_get_type_name(p->type));
 }
 
+/* Prepares the launch of strips. */
+static void prepare_strips(const tgi_problem *p, const tgi_proposal *proposal,
+                           tgi_cuda_kernel *multiply)
+{
+    const tgi_tile_decision *decision = &proposal->decision.tile;
+    const int across = TGI_SMALL_STRIP_THREADS / 32 / decision->strip_rows;
+    multiply->block[0] = TGI_SMALL_STRIP_THREADS;
+    multiply->grid[0] = (unsigned)tgi_divide_up(tgi_divide_up(p->n, decision->strip_cols), across);
+    multiply->grid[1] = (unsigned)tgi_divide_up(p->m, TGI_SMALL_STRIP_ROWS * decision->strip_rows);
+    multiply->grid[2] = (unsigned)p->batch_count;
+    multiply->shared_bytes = 0;
+    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_strip_%d_%s",
+             p->k <= TGI_SMALL_STRIP_K_SHORT ? TGI_SMALL_STRIP_K_SHORT : TGI_SMALL_STRIP_K_MAX,
+             tg_get_type_name(p->type));
+}
+
 static void prepare(const tgi_machine *machine, const tgi_problem *given,
                     const tgi_proposal *proposal, void *block)
 {
@@ -60,6 +76,10 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
         prepare_short(&p, proposal, &prepared->multiply);
         return;
     }
+    if (proposal->decision.tile.strip_cols) {
+        prepare_strips(&p, proposal, &prepared->multiply);
+        return;
+    }
     if (proposal->decision.tile.direct_lanes) {
         prepare_direct(&p, proposal, &prepared->multiply);
         return;
@@ -70,9 +90,50 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
     grid[2] = (unsigned)(entries < TGI_GRID_HEIGHT_MAX ? entries : TGI_GRID_HEIGHT_MAX);
 }
 
+/* Returns how strips load an operand. has_vectors is 1 if its lines begin at multiples of 16 bytes
+ * along the shorter stride. */
+static tgi_strip_order find_order(const tgi_problem *p, int has_vectors, int64_t k_stride,
+                                  int64_t line_stride)
+{
+    const int unit = p->k <= TGI_SMALL_STRIP_K_SHORT ? 4 : 8;
+    if (k_stride == 1)
+        return has_vectors && p->k % unit == 0 ? TGI_STRIP_UNITS : TGI_STRIP_ALONG;
+    return has_vectors && line_stride == 1 && p->n % 8 == 0 ? TGI_STRIP_PIECES : TGI_STRIP_ACROSS;
+}
+
+static tg_status launch_strips(const tgi_cuda_queue *queue, const tgi_call *call,
+                               tgi_tile_prepared *prepared)
+{
+    const tgi_problem *p = &prepared->args.problem;
+    tgi_gemm_args all = prepared->args;
+    tgi_gemm_complete_args(call, prepared->is_transposed, &all);
+    tgi_strip_args args = {.a = all.a,
+                           .b = all.b,
+                           .d = all.d,
+                           .a_row = p->a.row,
+                           .a_k = p->a.col,
+                           .b_col = p->b.col,
+                           .b_k = p->b.row,
+                           .d_row = p->d.row,
+                           .a_batch = p->a.batch,
+                           .b_batch = p->b.batch,
+                           .d_batch = p->d.batch,
+                           .m = (int32_t)p->m,
+                           .n = (int32_t)p->n,
+                           .k = (int32_t)p->k,
+                           .a_order = find_order(p, all.a_vector_elems > 1, p->a.col, 0),
+                           .b_order = find_order(p, all.b_vector_elems > 1, p->b.row, p->b.col),
+                           .is_moved = all.d_vector_elems == 1,
+                           .strip_cols = prepared->strip_cols,
+                           .warp_rows = prepared->strip_rows};
+    return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
+}
+
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     tgi_tile_prepared *prepared = block;
+    if (prepared->strip_cols)
+        return launch_strips(queue, call, prepared);
     if (!prepared->is_short)
         return tgi_tile_launch(queue, call, block);
     const tgi_problem *p = &prepared->args.problem;

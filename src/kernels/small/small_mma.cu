@@ -5,6 +5,7 @@
 #include "kernels/small/small_mma.cuh"
 #include "kernels/small/small_shape.h"
 #include "kernels/small/small_short.cuh"
+#include "kernels/small/small_strip.cuh"
 
 #define TGI_SMALL_MMA(name, type, rows, cols, depth, threads)                                      \
     extern "C" __global__ void __launch_bounds__(threads, 512 / (threads))                         \
@@ -23,8 +24,10 @@
 
 TGI_SMALL_DIRECT(bf16)
 TGI_SMALL_SHORT(bf16)
+TGI_SMALL_STRIP(bf16)
 TGI_SMALL_DIRECT(fp16)
 TGI_SMALL_SHORT(fp16)
+TGI_SMALL_STRIP(fp16)
 
 #define TGI_IMAGE_small_mma TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \

@@ -62,4 +62,37 @@ typedef struct tgi_short_args {
     tg_type d_type;
 } tgi_short_args;
 
+/* The functions for a short k, whose warps go along rows of D, have these threads of a block,
+ * blocks of a multiprocessor and rows of D of a warp, which forms so many columns at once. There is
+ * one for k up to SHORT, another one up to MAX. */
+#define TGI_SMALL_STRIP_THREADS 128
+#define TGI_SMALL_STRIP_BLOCKS(k) ((k) <= TGI_SMALL_STRIP_K_SHORT ? 5 : 4)
+#define TGI_SMALL_STRIP_ROWS 32
+#define TGI_SMALL_STRIP_COLS 32
+#define TGI_SMALL_STRIP_K_SHORT 16
+#define TGI_SMALL_STRIP_K_MAX 64
+
+/* A warp loads A or B by units of 8 or 16 bytes along k, by elements along k or across it, or by 8
+ * columns of one k. */
+typedef enum tgi_strip_order {
+    TGI_STRIP_UNITS,
+    TGI_STRIP_ALONG,
+    TGI_STRIP_ACROSS,
+    TGI_STRIP_PIECES
+} tgi_strip_order;
+
+/* The argument of these functions, whose D is sums alone of the operands' type, in contiguous
+ * rows. Strides are in elements. */
+typedef struct tgi_strip_args {
+    const void *a, *b;
+    void *d;
+    int64_t a_row, a_k, b_col, b_k, d_row;
+    int64_t a_batch, b_batch, d_batch; /* from one batch entry to the next */
+    int32_t m, n, k;
+    tgi_strip_order a_order, b_order;
+    int32_t is_moved;   /* 1: rows of D begin between units of 16 bytes */
+    int32_t strip_cols; /* columns of D of a warp */
+    int32_t warp_rows;  /* warps of a block that have other rows, not other columns */
+} tgi_strip_args;
+
 #endif

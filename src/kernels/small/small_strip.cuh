@@ -1,0 +1,315 @@
+/*
+ * Forms products of family small whose k is so short that D takes most of the time, as sums alone.
+ * A warp has 32 rows of D and goes along them, 32 columns at a time. It keeps its lines of A in
+ * registers, loads those of B from where they lie, and stores D from registers by 16 bytes, without
+ * shared memory and barriers.
+ *
+ * Lane 4 g + c has columns 2 c and 2 c + 1 of a matrix instruction. The four instructions of 32
+ * columns take columns of B in such an order that a lane has neighbours of D: instruction j has
+ * column 8 c + 2 j + e of D as its column 2 c + e. The order of k is free too, so that a lane has
+ * neighbours in k.
+ *
+ * Where rows of D begin between units of 16 bytes, a lane stores the unit that begins up to eight
+ * columns ahead of its own, whose first elements it gets from the lane to the left. A warp forms
+ * the 32 columns to the left of its strip for that, but does not store them.
+ *
+ *     setup()      finds the warp's rows and columns, and loads its lines of A
+ *     load()       loads a lane's words of 32 columns of B
+ *     multiply()   forms the sums of 32 columns
+ *     finish()     stores them
+ */
+#ifndef TGI_SMALL_STRIP_CUH
+#define TGI_SMALL_STRIP_CUH
+
+#include "kernels/body.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/ptx/warp_mma.cuh"
+#include "kernels/small/small_shape.h"
+
+/* A lane has Units runs of Words words of each line, as neighbours along k. */
+template <tg_type Type, int Words, int Units> struct tgi_strip {
+    static constexpr int words = Words * Units, unit_elems = 2 * Words, lines = 4;
+    typedef uint32_t line_words[lines][words];
+    typedef float sums[2][4][4];
+
+    int row, quad;      /* the lane's first row, and its place c */
+    int shift;          /* columns by which a lane stores ahead of those that it forms */
+    int64_t row_stride; /* elements of D between the lane's rows, which are 8 apart */
+    uint16_t *d;        /* column 0 of the lane's first row */
+    line_words a;
+    uint4 last[lines]; /* the lane's columns of D ahead of those that it forms */
+
+    /* Loads a lane's words of lines of which `count` elements exist, from aligned units. */
+    static __device__ __forceinline__ void load_units(const uint16_t *const (&line)[lines],
+                                                      int count, line_words &word)
+    {
+#pragma unroll
+        for (int i = 0; i < lines; i++)
+#pragma unroll
+            for (int u = 0; u < Units; u++) {
+                const int k = (u * 4 + threadIdx.x % 4) * unit_elems;
+                tgi_row_piece<uint32_t, Words> unit = {};
+                if (k < count)
+                    unit = *reinterpret_cast<const tgi_row_piece<uint32_t, Words> *>(line[i] + k);
+#pragma unroll
+                for (int j = 0; j < Words; j++)
+                    word[i][u * Words + j] = unit.element[j];
+            }
+    }
+
+    /* Joins the elements of the words. */
+    static __device__ __forceinline__ void pack(const uint16_t (&element)[lines][2 * words],
+                                                line_words &word)
+    {
+#pragma unroll
+        for (int i = 0; i < lines; i++)
+#pragma unroll
+            for (int j = 0; j < words; j++)
+                word[i][j] = element[i][2 * j] | element[i][2 * j + 1] << 16;
+    }
+
+    /* Returns the k of element j of a lane's words. */
+    static __device__ __forceinline__ int find_k(int j)
+    {
+        return (j / unit_elems * 4 + threadIdx.x % 4) * unit_elems + j % unit_elems;
+    }
+
+    /* Loads the words element by element, from lines along k. */
+    static __device__ __forceinline__ void load_along(const uint16_t *const (&line)[lines],
+                                                      int count, line_words &word)
+    {
+        uint16_t element[lines][2 * words];
+#pragma unroll
+        for (int i = 0; i < lines; i++) {
+            const uint16_t *const from = line[i] + find_k(0);
+#pragma unroll
+            for (int j = 0; j < 2 * words; j++)
+                element[i][j] = find_k(j) < count ? from[find_k(j) - find_k(0)] : 0;
+        }
+        pack(element, word);
+    }
+
+    /* Loads the words element by element, from lines across k, of which `limit` exist: every
+     * Step-th from the lane's first one on. */
+    template <int Step>
+    static __device__ __forceinline__ void load_across(const uint16_t *line, int64_t k_stride,
+                                                       int count, int limit, line_words &word)
+    {
+        uint16_t element[lines][2 * words];
+#pragma unroll
+        for (int j = 0; j < 2 * words; j++) {
+            const uint16_t *const from = line + find_k(j) * k_stride;
+#pragma unroll
+            for (int i = 0; i < lines; i++)
+                element[i][j] = find_k(j) < count && i * Step < limit ? from[i * Step] : 0;
+        }
+        pack(element, word);
+    }
+
+    __device__ __forceinline__ void setup(const tgi_strip_args &args)
+    {
+        const int lane = threadIdx.x % 32;
+        const uint16_t *const from =
+            static_cast<const uint16_t *>(args.a) + blockIdx.z * args.a_batch;
+        quad = lane % 4;
+        row += lane / 4;
+        const uint16_t *line[lines];
+#pragma unroll
+        for (int i = 0; i < lines; i++)
+            line[i] = from + min(row + 8 * i, args.m - 1) * args.a_row;
+        if (args.a_order == TGI_STRIP_UNITS)
+            load_units(line, args.k, a);
+        else if (args.a_order == TGI_STRIP_ALONG)
+            load_along(line, args.k, a);
+        else
+            load_across<8>(from + row, args.a_k, args.k, args.m - row, a);
+        d = static_cast<uint16_t *>(args.d) + blockIdx.z * args.d_batch + row * args.d_row;
+        row_stride = 8 * args.d_row;
+        /* Rows that are 8 apart lie alike between units of 16 bytes. The columns that a lane
+         * stores begin 1 to 8 ahead of those that it forms. */
+        const int ahead = static_cast<int>(reinterpret_cast<uintptr_t>(d) / 2 % 8);
+        shift = args.is_moved ? ahead ? ahead : 8 : 0;
+#pragma unroll
+        for (int i = 0; i < lines; i++)
+            last[i] = make_uint4(0, 0, 0, 0);
+    }
+
+    /* Loads words of columns `col` to col + 31 of B, which lies across k, by eight columns. */
+    static __device__ __forceinline__ void load_pieces(const tgi_strip_args &args,
+                                                       const uint16_t *b, int col, line_words &word)
+    {
+        const int lane = threadIdx.x % 32;
+        const uint32_t halves = lane / 4 % 2 ? 0x7632 : 0x5410;
+        b += min(col + lane / 8 * 8, args.n - 8);
+#pragma unroll
+        for (int i = 0; i < words; i++) {
+            const int k = find_k(2 * i);
+            const uint4 *const from = reinterpret_cast<const uint4 *>(b + k * args.b_k);
+            uint4 low = make_uint4(0, 0, 0, 0), high = low;
+            if (k < args.k)
+                low = *from;
+            if (k + 1 < args.k)
+                high = *reinterpret_cast<const uint4 *>(b + (k + 1) * args.b_k);
+            word[0][i] = __byte_perm(low.x, high.x, halves);
+            word[1][i] = __byte_perm(low.y, high.y, halves);
+            word[2][i] = __byte_perm(low.z, high.z, halves);
+            word[3][i] = __byte_perm(low.w, high.w, halves);
+        }
+    }
+
+    static __device__ __forceinline__ void load(const tgi_strip_args &args, int col,
+                                                line_words &word)
+    {
+        const int group = threadIdx.x % 32 / 4, first = col + group / 2 * 8 + group % 2;
+        const uint16_t *const b = static_cast<const uint16_t *>(args.b) + blockIdx.z * args.b_batch;
+        if (args.b_order == TGI_STRIP_PIECES) {
+            load_pieces(args, b, col, word);
+            return;
+        }
+        if (args.b_order == TGI_STRIP_ACROSS) {
+            load_across<2>(b + first, args.b_k, args.k, args.n - first, word);
+            return;
+        }
+        const uint16_t *line[lines];
+#pragma unroll
+        for (int j = 0; j < lines; j++)
+            line[j] = b + min(first + 2 * j, args.n - 1) * args.b_col;
+        if (args.b_order == TGI_STRIP_UNITS)
+            load_units(line, args.k, word);
+        else
+            load_along(line, args.k, word);
+    }
+
+    __device__ __forceinline__ void multiply(const line_words &b, sums &sum) const
+    {
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    sum[i][j][k] = 0;
+#pragma unroll
+                for (int k = 0; k < words; k += 2) {
+                    const uint32_t pair[4] = {a[2 * i][k], a[2 * i + 1][k], a[2 * i][k + 1],
+                                              a[2 * i + 1][k + 1]};
+                    tgi_multiply_16x8x16<Type>(sum[i][j], pair, b[j][k], b[j][k + 1]);
+                }
+            }
+    }
+
+    /* Returns the columns of D that begin `shift` ahead of the lane's. The first of them are of the
+     * lane to the left, or of the 32 columns before. */
+    __device__ __forceinline__ uint4 move(const uint4 &own, const uint4 &before) const
+    {
+        const int left = (quad + 3) % 4, start = 8 - shift;
+        const uint4 sent = quad == 3 ? before : own;
+        const uint32_t word[8] = {__shfl_sync(~0u, sent.x, left, 4),
+                                  __shfl_sync(~0u, sent.y, left, 4),
+                                  __shfl_sync(~0u, sent.z, left, 4),
+                                  __shfl_sync(~0u, sent.w, left, 4),
+                                  own.x,
+                                  own.y,
+                                  own.z,
+                                  own.w};
+        uint32_t by_two[6], by_one[5], moved[4];
+#pragma unroll
+        for (int i = 0; i < 6; i++)
+            by_two[i] = start & 4 ? word[i + 2] : word[i];
+#pragma unroll
+        for (int i = 0; i < 5; i++)
+            by_one[i] = start & 2 ? by_two[i + 1] : by_two[i];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            moved[i] = __funnelshift_r(by_one[i], by_one[i + 1], start % 2 * 16);
+        return make_uint4(moved[0], moved[1], moved[2], moved[3]);
+    }
+
+    /* Stores the eight columns of a row from `col` on that exist. `to` is column 0. */
+    static __device__ __forceinline__ void store(uint16_t *to, int col, int n, const uint4 &unit)
+    {
+        if (col >= 0 && col + 8 <= n) {
+            *reinterpret_cast<uint4 *>(to + col) = unit;
+            return;
+        }
+        const uint32_t word[4] = {unit.x, unit.y, unit.z, unit.w};
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            if (col + i >= 0 && col + i < n)
+                to[col + i] = static_cast<uint16_t>(word[i / 2] >> i % 2 * 16);
+    }
+
+    /* Stores the sums of columns `col` to col + 31, moved by `shift`, unless they are only the left
+     * of the next ones. */
+    __device__ __forceinline__ void finish(const tgi_strip_args &args, int col, int is_left,
+                                           const sums &sum)
+    {
+        uint16_t *to = d;
+        col += 8 * quad;
+#pragma unroll
+        for (int i = 0; i < lines; i++) {
+            float own[8];
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+                own[j] = sum[i / 2][j / 2][i % 2 * 2 + j % 2];
+            const uint4 unit = make_uint4(
+                tgi_encode_pair(Type, own[0], own[1]), tgi_encode_pair(Type, own[2], own[3]),
+                tgi_encode_pair(Type, own[4], own[5]), tgi_encode_pair(Type, own[6], own[7]));
+            const uint4 stored = args.is_moved ? move(unit, last[i]) : unit;
+            if (!is_left && row + 8 * i < args.m)
+                store(to, col - shift, args.n, stored);
+            last[i] = unit;
+            to += row_stride;
+        }
+    }
+
+    /* Forms the warp's strip. */
+    static __device__ __forceinline__ void form(const tgi_strip_args &args)
+    {
+        tgi_check_body<tgi_strip>();
+        tgi_check_sum<tgi_strip>();
+        const int warp = threadIdx.x / 32, across = TGI_SMALL_STRIP_THREADS / 32 / args.warp_rows;
+        const int strip = blockIdx.x * across + warp / args.warp_rows;
+        tgi_strip body;
+        body.row = (blockIdx.y * args.warp_rows + warp % args.warp_rows) * 32;
+        const int begin = strip * args.strip_cols;
+        /* The last strip stores the columns that its rows begin ahead, too. */
+        const int is_last = begin + args.strip_cols >= args.n;
+        const int end = is_last ? args.n + (args.is_moved ? 8 : 0) : begin + args.strip_cols;
+        if (body.row >= args.m || begin >= args.n)
+            return;
+        tgi_wait_for_stream();
+        body.setup(args);
+        int col = begin - (args.is_moved && begin > 0 ? 32 : 0);
+        line_words b;
+        if (Units == 1)
+            load(args, col, b);
+#pragma unroll 1
+        for (; col < end; col += 32) {
+            sums sum;
+            if (Units > 1)
+                load(args, col, b);
+            body.multiply(b, sum);
+            /* The next columns are loaded while these are stored, where registers allow it. */
+            if (Units == 1)
+                load(args, col + 32, b);
+            body.finish(args, col, col < begin, sum);
+        }
+    }
+};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
+#define TGI_SMALL_STRIP(type)
+#else
+#define TGI_SMALL_STRIP(type)                                                                      \
+    TGI_SMALL_STRIP_ONE(tgi_strip_16_##type, type, 2, 1, TGI_SMALL_STRIP_BLOCKS(16))               \
+    TGI_SMALL_STRIP_ONE(tgi_strip_64_##type, type, 4, 2, TGI_SMALL_STRIP_BLOCKS(64))
+#endif
+#define TGI_SMALL_STRIP_ONE(name, type, words, units, blocks)                                      \
+    extern "C" __global__ void __launch_bounds__(TGI_SMALL_STRIP_THREADS, blocks)                  \
+        name(const __grid_constant__ tgi_strip_args args)                                          \
+    {                                                                                              \
+        tgi_strip<TGI_TYPE_OF(type), words, units>::form(args);                                    \
+    }
+
+#endif
