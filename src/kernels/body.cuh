@@ -70,8 +70,8 @@
  *                             reads, beside a part, the factors of the next, which may be the first
  *                             part of the next stage
  *
- * The drivers call the bodies of simt, dmma, dmma_tma, small, small_mma, small_wide, mma and
- * mma_slices. Three more headers have loops of their own that call the four functions:
+ * The drivers call the bodies of simt, dmma, dmma_tma, small, small_mma, small_wide, mma,
+ * mma_slices and bf16d. Three more headers have loops of their own that call the four functions:
  * skinny/skinny.cuh, small/small_direct.cuh and small/small_short.cuh. A body of skinny whose
  * operand B goes straight to registers, skinny/dot_mma.cuh, needs no setup().
  *

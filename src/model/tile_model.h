@@ -28,6 +28,7 @@ typedef struct tgi_tile_work {
     double tile_count;     /* tiles of a block's stage, family batch; of a block, rank and dot */
     double cluster_blocks; /* blocks of a cluster that share out k in family small without stages */
     double by_elements;    /* operands that family small on mma.sync loads by elements */
+    double across_lines;   /* lines of a tile of family bf16d not loaded by 16 bytes along k */
     double split_readers, sharing_readers; /* blocks of dmma_tma that copy such lines at once */
     double b_turns; /* turns of banks in which a block of it reads B for one k, beyond the first */
     double a_lines; /* lines of A that a warp of family small without stages reads at once */
@@ -73,6 +74,10 @@ double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
 /* Returns the seconds of the kernels that make the slices which `kernel` multiplies. */
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem);
+
+/* Returns the seconds of family bf16d, whose work->cluster_blocks blocks share out k. */
+double tgi_model_bf16d_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                               const tgi_problem *problem, const tgi_tile_work *work);
 
 /* Returns 1 if the chip forms the products of slices of a precision by mma.sync, as `kernel` does,
  * in less time than those of FP32 operands by multiply-adds. */

@@ -25,18 +25,18 @@ typedef struct tgi_strip_decision {
     int64_t k_splits;
 } tgi_strip_decision;
 
-/* The decision of CUDA families small, dmma, simt and mma. Every tile of D has split_count splits
- * of split_elems values of k. One split means that k is not split. */
+/* The decision of CUDA families small, dmma, simt, mma and bf16d. Every tile of D has split_count
+ * splits of split_elems values of k. One split means that k is not split. */
 typedef struct tgi_tile_decision {
     int64_t split_elems, split_count;
     int64_t whole_rows; /* family mma: k of the tiles of these first rows of D is not split */
     int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
-    int is_transposed;  /* 1: families small and mma compute D^T = B^T A^T */
+    int is_transposed;  /* 1: families small, mma and bf16d compute D^T = B^T A^T */
     int short_cols;     /* columns of a block of the short function of family small; 0: another */
     int strip_cols;     /* columns of a warp of the strips of family small; 0: another */
     int strip_rows;     /* its warps of a block that have other rows */
     int direct_lanes;   /* threads that share out k in family small without stages; 0: by stages */
-    int direct_cluster; /* its blocks of a cluster that share out k too; 1: no cluster */
+    int direct_cluster; /* its blocks of a cluster, or bf16d's, that share out k; 1: no cluster */
     int64_t direct_blocks; /* blocks without stages, over all batch entries */
 } tgi_tile_decision;
 

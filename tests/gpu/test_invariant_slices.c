@@ -44,8 +44,22 @@ static void *copy_random(const tg_context *context, int64_t count, uint64_t seed
     return device;
 }
 
-/* Computes m rows from `first` on and copies them, row by row, to d. Returns 1 if rows of B are
- * sliced in registers. */
+/* The families that multiply slices on Hopper. */
+static const char *const families[] = {"bf16x", "bf16r", "bf16d"};
+enum { FAMILY_COUNT = sizeof families / sizeof families[0] };
+
+/* Returns the number of a kernel's family, or 0 if it is none of Hopper's. */
+static int find_family(const char *kernel)
+{
+    int found = 0;
+    for (int i = 0; i < FAMILY_COUNT; i++)
+        if (strncmp(kernel + strlen("cuda_"), families[i], strlen(families[i])) == 0)
+            found = i;
+    return found;
+}
+
+/* Computes m rows from `first` on and copies them, row by row, to d. Returns the number of the
+ * kernel's family. */
 static int compute(tg_context *context, const device_operands *operands, const layout *by,
                    int is_invariant, int64_t first, int64_t m, float *d)
 {
@@ -73,7 +87,7 @@ static int compute(tg_context *context, const device_operands *operands, const l
         tg_get_plan_info(plan, &info, sizeof info) != TG_STATUS_OK ||
         tg_execute_plan(plan, &buffers) != TG_STATUS_OK)
         fail_msg("%lld rows: %s", (long long)m, tg_get_error_detail());
-    const int is_in_registers = strstr(info.kernel, "bf16r") != NULL;
+    const int family = find_family(info.kernel);
     tg_destroy_plan(plan);
     assert_int_equal(tg_copy_from_device(context, host, p.d.data, m * cols * (int64_t)sizeof *host),
                      0);
@@ -81,13 +95,13 @@ static int compute(tg_context *context, const device_operands *operands, const l
         for (int64_t j = 0; j < cols; j++)
             d[i * cols + j] = host[by->is_d_by_columns ? j * m + i : i * cols + j];
     free(host);
-    return is_in_registers;
+    return family;
 }
 
-/* Counts the rows whose bits differ from those of all rows at once. Sets has_family[1] if rows of B
- * are sliced in registers somewhere, has_family[0] if they are not. */
+/* Counts the rows whose bits differ from those of all rows at once. Sets has_family of the families
+ * that computed some. */
 static int count_differences(tg_context *context, const device_operands *operands, const layout *by,
-                             int is_invariant, int has_family[2])
+                             int is_invariant, int has_family[FAMILY_COUNT])
 {
     static const int64_t counts[] = {1, 2, 7, 16, 17, 64, 65, 130, 300, 700, 1499};
     static float whole[rows * cols_max], part[rows * cols_max];
@@ -123,24 +137,26 @@ static void test_rows_of_every_m(void **state)
     device_operands operands = {copy_random(context, (int64_t)rows * depth, 1, 1),
                                 copy_random(context, (int64_t)cols_max * depth, 2, 0),
                                 copy_random(context, (int64_t)rows * cols_max, 3, 0)};
-    int family_count = 0;
+    int family_count[FAMILY_COUNT] = {0};
     const int layout_count = (int)(sizeof layouts / sizeof layouts[0]);
     for (int i = 0; i < layout_count; i++) {
         const layout *by = &layouts[i];
-        int has_family[2] = {0};
+        int has_family[FAMILY_COUNT] = {0};
         const int count = count_differences(context, &operands, by, 1, has_family);
         if (count > 0)
             fail_msg("%lld columns, B by %s, D by %s: %d rows differ", (long long)by->cols,
                      by->is_b_across ? "rows" : "columns", by->is_d_by_columns ? "columns" : "rows",
                      count);
-        family_count += has_family[0] + has_family[1];
+        for (int j = 0; j < FAMILY_COUNT; j++)
+            family_count[j] += has_family[j];
     }
-    /* Hopper slices rows of B in registers too: some layouts were computed by two families, and
-     * without the option some rows differ, or this test would show little. Other chips have one
-     * family, with one order of sums. */
+    /* Hopper has three families with one order of sums: each computed some layouts, and without the
+     * option some rows differ, or this test would show little. Other chips have one family. */
     if (can_slice_in_registers(context)) {
-        int has_family[2] = {0};
-        assert_true(family_count > layout_count);
+        int has_family[FAMILY_COUNT] = {0};
+        for (int i = 0; i < FAMILY_COUNT; i++)
+            if (family_count[i] == 0)
+                fail_msg("family %s computed nothing", families[i]);
         assert_true(count_differences(context, &operands, &layouts[0], 0, has_family) > 0);
     }
     tg_release_memory(context, operands.a);

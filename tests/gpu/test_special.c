@@ -50,8 +50,9 @@ static const float values[] = {INFINITY,
 
 /* The context may lack some. NULL is the library's choice. */
 static const char *const kernels[] = {
-    "cuda_bf16x_sm90a_fp32_128x256x32", "cuda_bf16x_sm90a_fp32_64x64x32",
-    "cuda_bf16r_sm90a_fp32_128x64x32", "cuda_mma_bf16x_sm80_fp32_64x128x32", NULL};
+    "cuda_bf16x_sm90a_fp32_128x256x32",   "cuda_bf16x_sm90a_fp32_64x64x32",
+    "cuda_bf16r_sm90a_fp32_128x64x32",    "cuda_bf16d_sm90a_fp32_16x16x256",
+    "cuda_mma_bf16x_sm80_fp32_64x128x32", NULL};
 
 typedef struct special_case {
     tg_context *context;

@@ -27,7 +27,7 @@ static const tgi_executor executors[TGI_FAMILY_COUNT] = {
 /* Slices run batch-invariant problems of FP32 if n * (k + SLICE_PASS_ELEMS) >= SLICE_ELEMS_MIN,
  * where they are as fast as multiply-adds in the mean over m. The pass that makes the slices takes
  * as long as SLICE_PASS_ELEMS more elements of k. */
-#define SLICE_ELEMS_MIN ((int64_t)8 << 20)
+#define SLICE_ELEMS_MIN ((int64_t)1 << 20)
 #define SLICE_PASS_ELEMS 512
 
 static int64_t find_caller_cols(const tgi_problem *p)

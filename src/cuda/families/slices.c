@@ -11,7 +11,8 @@
 #define WORKSPACE_UNIT_BYTES 256
 #define K_LEAST 64 /* least k; shorter sums exceed the error bound of precision default */
 #define K_MAX ((int64_t)1 << 30)
-#define REGISTER_PRODUCTS 6 /* products of kernels that slice A in registers */
+#define REGISTER_PRODUCTS 6 /* products of kernels that slice in registers */
+#define INVARIANT_COLS 256  /* from so many columns on, the rows of a kernel are the columns */
 #define NAMES_BYTES 64      /* bytes of a list of precisions */
 
 typedef long long ll; /* for printf */
@@ -132,12 +133,18 @@ int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel 
     return tgi_slices_place(machine, kernel, p, split_count, places);
 }
 
+/* Returns 1 if the kernel slices rows of A, or both operands, in registers. */
+static int slices_in_registers(const tgi_kernel *kernel)
+{
+    return tgi_slices_is_a_in_registers(kernel) || kernel->family == TGI_FAMILY_cuda_bf16d;
+}
+
 /* Returns 1 if the kernel computes in the precision. */
 static int serves(const tgi_kernel *kernel, tg_precision precision)
 {
     const tgi_precision_row *row = &tgi_precision_table[precision];
     return row->slice_count > 0 && row->slice == tgi_kernels_factor(kernel) &&
-           (!tgi_slices_is_a_in_registers(kernel) || row->product_count == REGISTER_PRODUCTS);
+           (!slices_in_registers(kernel) || row->product_count == REGISTER_PRODUCTS);
 }
 
 /* Writes the names of the precisions that the kernel computes in: "default, bf16x3 or bf16x6". */
@@ -188,4 +195,11 @@ int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)
     else
         return 1;
     return 0;
+}
+
+int tgi_slices_may_take_side(const tgi_problem *p, int is_transposed)
+{
+    const int are_rows_columns = p->is_swapped != is_transposed;
+    const int64_t caller_n = p->is_swapped ? p->m : p->n;
+    return !p->is_batch_invariant || are_rows_columns == (caller_n >= INVARIANT_COLS);
 }

@@ -44,4 +44,10 @@ int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel 
 int tgi_slices_take_precision(const tgi_problem *problem, tgi_proposal *proposal);
 int tgi_slices_can_serve(const tgi_problem *problem, tgi_proposal *proposal);
 
+/* Returns 1 if a kernel of slices may compute D, or D^T if is_transposed is 1. Products of slices
+ * are added in the order of A's slices, so the bits depend on which operand is the kernel's A. For
+ * a batch-invariant problem the caller's n alone decides: the rows of the kernel are the caller's
+ * columns if there are many, so that bf16r reads a large B once for any m. */
+int tgi_slices_may_take_side(const tgi_problem *problem, int is_transposed);
+
 #endif

@@ -20,7 +20,6 @@
 /* The most elements along a side, and the most tiles. The kernel adds a tile, or the number of
  * blocks, to either in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
-#define INVARIANT_COLS 128 /* rows of a tile of bf16r */
 
 int tgi_wgmma_reads_unaligned(const tgi_kernel *kernel)
 {
@@ -132,18 +131,12 @@ static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
     return 0;
 }
 
-/* Returns 1 if the kernel may compute D, or D^T if is_transposed is 1. Products of slices are added
- * in the order of A's slices, so the bits depend on which operand is the kernel's A. For a
- * batch-invariant problem the caller's n alone decides: the rows of the kernel are the caller's
- * columns if they fill a tile of bf16r, which then reads a large B once for any m. */
+/* Returns 1 if the kernel may compute D, or D^T if is_transposed is 1. */
 static int may_take_side(const tgi_kernel *kernel, const tgi_problem *p, int is_transposed)
 {
-    const int are_rows_columns = p->is_swapped != is_transposed;
-    const int64_t caller_n = p->is_swapped ? p->m : p->n;
     if (is_transposed && p->type != p->b_type)
         return 0;
-    return !tgi_kernels_has_slices(kernel) || !p->is_batch_invariant ||
-           are_rows_columns == (caller_n >= INVARIANT_COLS);
+    return !tgi_kernels_has_slices(kernel) || tgi_slices_may_take_side(p, is_transposed);
 }
 
 static void refuse_tiles(const tgi_kernel *kernel, const tgi_problem *p, tgi_proposal *proposal)

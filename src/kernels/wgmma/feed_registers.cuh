@@ -44,6 +44,7 @@ static __device__ __forceinline__ void tgi_slice_rows(uint32_t shared, int row_c
         const int row = warp * 16 + lane / 4 + i % 2 * 8;
         const uint32_t mask = row < row_count ? 0x7fffffffu : 0;
         float value[2];
+        uint32_t word[3];
         tgi_read_row_pair<Across>(value, shared, row, i / 2 * 8 + lane % 4 * 2);
 #pragma unroll
         for (int j = 0; j < 2; j++) {
@@ -51,13 +52,10 @@ static __device__ __forceinline__ void tgi_slice_rows(uint32_t shared, int row_c
             range.largest = max(range.largest, bits);
             range.least = min(range.least, bits - 1u); /* 0 becomes UINT32_MAX */
         }
+        tgi_take_slices(value, word);
 #pragma unroll
-        for (int slice = 0; slice < 3; slice++) {
-            const uint32_t pair = tgi_encode_pair(TG_TYPE_BF16, value[0], value[1]);
-            rows[slice][i / 4][i % 4] = pair;
-            value[0] -= __uint_as_float(pair << 16);
-            value[1] -= __uint_as_float(pair & 0xffff0000u);
-        }
+        for (int slice = 0; slice < 3; slice++)
+            rows[slice][i / 4][i % 4] = word[slice];
     }
 }
 

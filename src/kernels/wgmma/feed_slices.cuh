@@ -6,23 +6,11 @@
 #ifndef TGI_FEED_SLICES_CUH
 #define TGI_FEED_SLICES_CUH
 
+#include "kernels/copy/slice_pairs.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/wgmma/feed_tma.cuh"
 #include "kernels/wgmma/partial_tiles.cuh"
 #include "kernels/wgmma/slice_repair.cuh"
-
-/* The slices of A and of B that a product multiplies. */
-struct tgi_slice_pair {
-    int a, b;
-};
-
-/* Returns the slices of product 0..8. */
-static __device__ constexpr tgi_slice_pair tgi_find_pair(int product)
-{
-    constexpr tgi_slice_pair pairs[TGI_SLICE_PRODUCTS] = {{2, 2}, {2, 1}, {1, 2}, {2, 0}, {1, 1},
-                                                          {0, 2}, {1, 0}, {0, 1}, {0, 0}};
-    return pairs[product];
-}
 
 /* Issues the products of a full stage from number First on, with B's lines from `line` on, to
  * replace `sum`. The loop is unrolled, because otherwise an instruction would wait for the sums of
