@@ -58,7 +58,7 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_mma_sm75_fp8_e5m2_64x32x64": (16, 28, 28),
                 "cuda_mma_sm80_tf32_128x256x32": (24, 24, 24),
                 "cuda_mma_sm80_tf32_128x128x16": (48, 44, 44),
-                "cuda_mma_sm80_fp8_e4m3_64x64x128": (48, 44, 84),
+                "cuda_mma_sm80_fp8_e4m3_64x64x128": (56, 52, 96),
                 "cuda_mma_sm80_fp8_e5m2_64x64x128": (16, 16, 16)}
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FUNCTION = re.compile(r"Function properties for (\w+)")
