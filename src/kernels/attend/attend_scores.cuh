@@ -203,11 +203,11 @@ tgi_attend_find_largest(float scale, const float (&scores)[Blocks][Keys / 8][4],
         const float before = state.largest[b][half];
         enum { CHAINS = Blocks > 1 ? 1 : 4 }; /* four chains or more hide the latency */
         float most[CHAINS];
+        TGI_FOR_UNROLLED(i, CHAINS)
+        most[i] = before;
         TGI_FOR_UNROLLED(j, Keys / 8)
-        {
-            const float more = fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]);
-            most[j % CHAINS] = fmaxf(j < CHAINS ? before : most[j % CHAINS], more);
-        }
+        most[j % CHAINS] =
+            fmaxf(most[j % CHAINS], fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
         float largest = most[0];
         if constexpr (CHAINS == 4)
             largest = fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
