@@ -21,9 +21,10 @@
 #include "tilegemm.h"
 
 #define SIZE 300
-#define CYCLE_COUNT 200
-#define FIRST_COUNT 20       /* cycles after which nothing may grow any more */
-#define GROWTH_MAX_BYTES 400 /* for each cycle after those */
+#define FIRST_COUNT 20       /* cycles before the first series */
+#define CYCLE_COUNT 180      /* cycles of a series */
+#define SERIES_COUNT 3       /* series at most */
+#define GROWTH_MAX_BYTES 400 /* for each cycle of a series */
 
 static const char *library_path, *plugin_path;
 static float a[SIZE * SIZE], b[SIZE * SIZE], d[SIZE * SIZE];
@@ -74,18 +75,31 @@ static void run_cycle(const char *path)
     assert_int_equal(dlclose(library), 0);
 }
 
+/* Runs a series of cycles. Returns the bytes by which the process grew. */
+static long run_series(void)
+{
+    const long memory_kib = read_status("VmRSS");
+    for (int i = 0; i < CYCLE_COUNT; i++)
+        run_cycle(library_path);
+    return (read_status("VmRSS") - memory_kib) * 1024;
+}
+
+/* A thread that gets its first task late touches pages of its stack late, once. A leak grows in
+ * every series. */
 static void test_library(void **state)
 {
+    const long most_bytes = (long)GROWTH_MAX_BYTES * CYCLE_COUNT;
+    long growth_bytes = most_bytes;
     (void)state;
     for (int i = 0; i < FIRST_COUNT; i++)
         run_cycle(library_path);
-    const long memory_kib = read_status("VmRSS"), thread_count = read_status("Threads");
+    const long thread_count = read_status("Threads");
     const int map_count = count_maps("libtilegemm");
-    for (int i = FIRST_COUNT; i < CYCLE_COUNT; i++)
-        run_cycle(library_path);
-    const long growth_bytes = (read_status("VmRSS") - memory_kib) * 1024;
-    printf("%ld bytes more, %ld threads\n", growth_bytes, thread_count);
-    assert_true(growth_bytes < (long)GROWTH_MAX_BYTES * (CYCLE_COUNT - FIRST_COUNT));
+    for (int i = 0; i < SERIES_COUNT && growth_bytes >= most_bytes; i++) {
+        growth_bytes = run_series();
+        printf("%ld bytes more, %ld threads\n", growth_bytes, thread_count);
+    }
+    assert_true(growth_bytes < most_bytes);
     assert_int_equal(read_status("Threads"), thread_count);
     assert_int_equal(count_maps("libtilegemm"), map_count);
     assert_int_equal(count_maps("libgomp"), 0);
