@@ -4,6 +4,7 @@ import json
 import math
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 
@@ -26,7 +27,7 @@ def parse_part(text):
 
 def run_bench(program, texts, words, environment=None):
     """Measures the shapes with the options `words`; returns the JSON of the run. Raises
-    RuntimeError with what bench said if it wrote none."""
+    RuntimeError with what bench said, and the signal that ended it, if it wrote none."""
     with tempfile.TemporaryDirectory() as folder:
         suite, output = pathlib.Path(folder, "suite"), pathlib.Path(folder, "run.json")
         suite.write_text("\n".join(texts) + "\n", encoding="utf-8")
@@ -35,5 +36,8 @@ def run_bench(program, texts, words, environment=None):
         done = subprocess.run(command, check=False, capture_output=True, text=True,
                               env=environment)
         if not output.exists():
-            raise RuntimeError(done.stderr.strip() or "bench wrote nothing")
+            died = (f"{signal.Signals(-done.returncode).name} ended bench, in our code or a peer's"
+                    if done.returncode < 0 else "")
+            said = ": ".join(filter(None, (died, done.stderr.strip())))
+            raise RuntimeError(said or "bench wrote nothing")
         return json.loads(output.read_text(encoding="utf-8"))

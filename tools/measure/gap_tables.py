@@ -98,10 +98,10 @@ def make_readme_part(paths):
     text = ""
     for processor in dict.fromkeys(result["head"]["machine"]["processor"] for result in results):
         ours = [result for result in results if result["head"]["machine"]["processor"] == processor]
-        seeds = " and ".join(dict.fromkeys(str(result["seed"]) for result in ours))
-        newest = ", each\nkind by its newest run" if len(ours) > 1 else ""
-        text += (f"\nShapes that no list contains, drawn by seed {seeds} on an {processor}"
-                 f"{newest}, losers first\n"
+        seeds = list(dict.fromkeys(str(result["seed"]) for result in ours))
+        newest = ", each\nkind by its newest run" if len(seeds) > 1 else ""
+        text += (f"\nShapes that no list contains, drawn by seed {' and '.join(seeds)} on an "
+                 f"{processor}{newest}, losers first\n"
                  "([docs/benchmarks.md](docs/benchmarks.md) names them):\n\n")
         text += make_summary(select_newest(ours))
     return text
