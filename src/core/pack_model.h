@@ -4,10 +4,11 @@
  *
  * A stream is a row of tokens. A token is a byte, or a distance and a count of bytes that came
  * before. Tokens are coded as bits, each by its probability: the part of an interval of codes that
- * it takes. A probability is what followed in the same context earlier. The bits of a byte, and
- * whether one comes, have several contexts. The sum of the logits of their probabilities, ln(p / (1
- * - p)), with weights that move as probabilities do, is the logit of the probability that codes the
- * bit. All is done in integers, so that both ways agree on every machine.
+ * it takes. A probability is what followed in the same context earlier. The bits of a byte and of a
+ * count, and whether a byte comes, have several contexts. The sum of the logits of their
+ * probabilities, ln(p / (1 - p)), with weights that move as probabilities do, is the logit of the
+ * probability that codes the bit. All is done in integers, so that both ways agree on every
+ * machine.
  */
 #ifndef TGI_PACK_MODEL_H
 #define TGI_PACK_MODEL_H
@@ -27,13 +28,17 @@
 #define WEIGHT_STEP 64     /* a weight moves by 2^-16 of this, of the error and of the logit */
 #define SEEN_MAX 12        /* a probability moves by 2 / (3 + 2 seen) of what it lacks */
 #define CONTEXT_COUNT 4    /* contexts of a byte */
-#define GROUP_NODES 16     /* nodes of four bits in a context, and one that is not used */
-#define GROUP_BITS 16      /* 2^16 such groups; contexts of one hash share them */
+#define COUNT_CONTEXTS 2
+#define GROUP_NODES 16 /* nodes of four bits in a context, and one that is not used */
+#define GROUP_BITS 16  /* 2^16 such groups; contexts of one hash share them */
 
-#define UNIT_BYTES 16 /* an instruction of machine code */
-#define STATES 12     /* kinds of the last tokens, as in the format .lzma */
-#define BYTE_STATES 7 /* states below this follow a byte */
+#define UNIT_BYTES 16     /* an instruction of machine code */
+#define OPERATION_BITS 12 /* its first bits, which say what it does */
+#define STATES 12         /* kinds of the last tokens, as in the format .lzma */
+#define BYTE_STATES 7     /* states below this follow a byte */
 #define COUNT_LEAST 2
+#define COUNT_SHORT 15 /* counts less COUNT_LEAST from here on have a number of their own */
+#define COUNT_BITS 9   /* bits of that number */
 #define FIRST_MODEL_SLOT 4
 #define LAST_MODEL_SLOT 14 /* from here on a distance's lowest four bits alone have contexts */
 #define ALIGN_BITS 4
@@ -59,23 +64,35 @@ typedef struct tgi_pack_node {
 /* Nodes are those of a number's bits: node 1 is that of the highest one. */
 typedef struct tgi_pack_model {
     tgi_pack_node groups[1 << GROUP_BITS][GROUP_NODES];
-    tgi_pack_node is_match[STATES][UNIT_BYTES], is_match_after[256][2][UNIT_BYTES];
+    tgi_pack_node is_match[STATES][UNIT_BYTES];
+    tgi_pack_node is_match_of[1 << OPERATION_BITS][2][UNIT_BYTES];
     tgi_pack_node is_repeat[STATES][UNIT_BYTES], is_other[STATES], is_many[STATES][UNIT_BYTES];
     tgi_pack_node is_not_second[STATES], is_last[STATES];
-    tgi_pack_node is_long[2][UNIT_BYTES], is_longest[2][UNIT_BYTES];
-    tgi_pack_node short_count[2][UNIT_BYTES][8], middle_count[2][UNIT_BYTES][8];
-    tgi_pack_node long_count[2][256];
+    tgi_pack_node long_count[2][UNIT_BYTES][1 << COUNT_BITS];
     tgi_pack_node slot[4][64], distance[LAST_MODEL_SLOT][64], align[1 << ALIGN_BITS];
     int32_t byte_weights[UNIT_BYTES][CONTEXT_COUNT], match_weights[2];
+    int32_t count_weights[2][COUNT_CONTEXTS];
     int16_t logits[PROBABILITY_ONE], probabilities[2 * LOGIT_END + 1];
     int32_t steps[SEEN_MAX + 1];
     uint32_t low, high, code; /* ends of the interval; the code that is read */
     const unsigned char *next, *end;
     unsigned char *written; /* where the next byte goes */
     int is_damaged, is_text, state;
-    uint32_t last[4];    /* the last distances, less 1, latest first */
+    uint32_t last[4];                    /* the last distances, less 1, latest first */
+    uint32_t units[1 << OPERATION_BITS]; /* where the last instruction of an operation begins */
+    int64_t unit_end;                    /* behind the last instruction that is in `units` */
     uint32_t part_bytes; /* count of the token that is read, less what is unpacked */
 } tgi_pack_model;
+
+/* A place has what is known of the token at byte `at`. */
+typedef struct tgi_pack_place {
+    const unsigned char *text; /* it has the bytes before `at` */
+    int64_t at;
+    uint32_t unit;      /* number of the byte in its instruction; 0 in text */
+    uint32_t likely;    /* the byte at the last distance */
+    uint32_t operation; /* the instruction's; the likely byte where none is known */
+    uint32_t same;      /* this byte of the last instruction of the operation */
+} tgi_pack_place;
 
 static inline void tgi_pack_move_byte(tgi_pack_model *m)
 {
@@ -162,66 +179,82 @@ static inline uint32_t tgi_pack_number(tgi_pack_model *m, tgi_pack_node *nodes, 
     return number - (1u << bits);
 }
 
-/* Codes four bits of a byte, in contexts that `high`, the bits before with a 1 ahead, is part of.
- * Returns them with the bits before. */
-TGI_PACK_INLINE uint32_t tgi_pack_half(tgi_pack_model *m, const uint32_t *contexts,
+/* Codes four bits of a byte or of a count. `high`, the bits before with a 1 ahead, is part of each
+ * context. Returns them with the bits before. */
+TGI_PACK_INLINE uint32_t tgi_pack_half(tgi_pack_model *m, const uint32_t *contexts, const int count,
                                        int32_t *weights, uint32_t high, uint32_t value)
 {
     tgi_pack_node *groups[CONTEXT_COUNT], *nodes[CONTEXT_COUNT];
     uint32_t number = 1;
 #pragma GCC unroll 4
-    for (int i = 0; i < CONTEXT_COUNT; i++) {
+    for (int i = 0; i < count; i++) {
         uint32_t hash = contexts[i] * 0x9e3779b1u + (uint32_t)i * 0x85ebca6bu + high * 0xc2b2ae35u;
         hash = (hash ^ hash >> 15) * 0x2c1b3c6du;
         groups[i] = m->groups[hash >> (32 - GROUP_BITS)];
     }
     for (int bit = 3; bit >= 0; bit--) {
 #pragma GCC unroll 4
-        for (int i = 0; i < CONTEXT_COUNT; i++)
+        for (int i = 0; i < count; i++)
             nodes[i] = groups[i] + number;
         const uint32_t own = value >> bit & 1;
-        number = number << 1 | tgi_pack_mixed_bit(m, nodes, CONTEXT_COUNT, weights, own);
+        number = number << 1 | tgi_pack_mixed_bit(m, nodes, count, weights, own);
     }
     return high << 4 | (number & 15);
 }
 
-/* Codes a byte at `place` of a unit. `likely` stands at the last distance. */
-static inline uint32_t tgi_pack_byte(tgi_pack_model *m, const unsigned char *text, int64_t at,
-                                     uint32_t place, uint32_t likely, uint32_t value)
+/* Looks at what stands before the token at byte `at`. */
+static inline tgi_pack_place tgi_pack_look(tgi_pack_model *m, const unsigned char *text, int64_t at)
 {
-    const uint32_t before = at > 0 ? text[at - 1] : 0, follows = m->state >= BYTE_STATES;
-    uint32_t contexts[CONTEXT_COUNT];
-    if (m->is_text) {
-        const uint32_t two = before << 8 | (at > 1 ? text[at - 2] : 0);
-        contexts[0] = before >> 5 | follows << 8;
-        contexts[1] = likely << 1 | follows;
-        contexts[2] = two << 1 | follows;
-        contexts[3] = before << 1 | follows;
-    } else { /* an instruction begins with 12 bits for its operation */
-        const uint32_t above = at >= UNIT_BYTES ? text[at - UNIT_BYTES] : 0;
-        uint32_t operation = place > 0 ? text[at - place] : 0;
-        if (place > 1)
-            operation |= (text[at - place + 1] & 15u) << 8;
-        contexts[0] = place;
-        contexts[1] = likely << 4 | place;
-        contexts[2] = above << 4 | place;
-        contexts[3] = operation << 4 | place;
+    tgi_pack_place p = {.text = text, .at = at};
+    p.likely = at > m->last[0] ? text[at - m->last[0] - 1] : 0;
+    p.operation = p.likely;
+    if (m->is_text)
+        return p;
+    for (; m->unit_end + UNIT_BYTES <= at; m->unit_end += UNIT_BYTES) {
+        const unsigned char *unit = text + m->unit_end;
+        m->units[unit[0] | (unit[1] & 15u) << 8] = (uint32_t)m->unit_end;
     }
-    int32_t *weights = m->byte_weights[place];
-    const uint32_t high = tgi_pack_half(m, contexts, weights, 1, value >> 4);
-    return tgi_pack_half(m, contexts, weights, high, value) & 255;
+    p.unit = (uint32_t)at % UNIT_BYTES;
+    if (p.unit > 0)
+        p.operation = text[at - p.unit];
+    if (p.unit > 1)
+        p.operation |= (text[at - p.unit + 1] & 15u) << 8;
+    if (at >= UNIT_BYTES)
+        p.same = p.unit > 1 ? text[m->units[p.operation] + p.unit] : text[at - UNIT_BYTES];
+    return p;
 }
 
-static inline uint32_t tgi_pack_count(tgi_pack_model *m, int is_other_distance, uint32_t place,
-                                      uint32_t count)
+static inline uint32_t tgi_pack_byte(tgi_pack_model *m, const tgi_pack_place *p, uint32_t value)
 {
+    uint32_t contexts[CONTEXT_COUNT] = {p->unit, p->likely << 4 | p->unit, p->same << 4 | p->unit,
+                                        p->operation << 4 | p->unit};
+    if (m->is_text) {
+        const uint32_t before = p->at > 0 ? p->text[p->at - 1] : 0;
+        const uint32_t two = before << 8 | (p->at > 1 ? p->text[p->at - 2] : 0);
+        const uint32_t follows = m->state >= BYTE_STATES;
+        contexts[0] = p->likely << 1 | follows;
+        contexts[1] = (before << 8 | p->likely) << 1 | follows;
+        contexts[2] = two << 1 | follows;
+        contexts[3] = before << 1 | follows;
+    }
+    int32_t *weights = m->byte_weights[p->unit];
+    const uint32_t high = tgi_pack_half(m, contexts, CONTEXT_COUNT, weights, 1, value >> 4);
+    return tgi_pack_half(m, contexts, CONTEXT_COUNT, weights, high, value) & 255;
+}
+
+static inline uint32_t tgi_pack_count(tgi_pack_model *m, const tgi_pack_place *p,
+                                      uint32_t is_other_distance, uint32_t count)
+{
+    const uint32_t own = (1u << 24) + (is_other_distance << 25); /* other numbers than of bytes */
+    const uint32_t contexts[COUNT_CONTEXTS] = {p->unit | own, p->operation << 4 | p->unit | own};
     const uint32_t value = count - COUNT_LEAST;
-    if (!tgi_pack_bit(m, &m->is_long[is_other_distance][place], value >= 8))
-        return COUNT_LEAST + tgi_pack_number(m, m->short_count[is_other_distance][place], 3, value);
-    if (!tgi_pack_bit(m, &m->is_longest[is_other_distance][place], value >= 16))
-        return COUNT_LEAST + 8 +
-               tgi_pack_number(m, m->middle_count[is_other_distance][place], 3, value - 8);
-    return COUNT_LEAST + 16 + tgi_pack_number(m, m->long_count[is_other_distance], 8, value - 16);
+    uint32_t coded = tgi_pack_half(m, contexts, COUNT_CONTEXTS, m->count_weights[is_other_distance],
+                                   1, value < COUNT_SHORT ? value : COUNT_SHORT) &
+                     15;
+    if (coded == COUNT_SHORT)
+        coded += tgi_pack_number(m, m->long_count[is_other_distance][p->unit], COUNT_BITS,
+                                 value - COUNT_SHORT);
+    return coded + COUNT_LEAST;
 }
 
 /* Codes the distance of `count` bytes, less 1. Its slot is its highest two bits and their place.
@@ -261,13 +294,13 @@ static inline void tgi_pack_use_distance(tgi_pack_model *m, int i, uint32_t dist
 }
 
 /* Codes what comes again: its kind, distance and count. */
-static inline void tgi_pack_match(tgi_pack_model *m, uint32_t place, tgi_pack_token *t)
+static inline void tgi_pack_match(tgi_pack_model *m, const tgi_pack_place *p, tgi_pack_token *t)
 {
     const int state = m->state, follows = state >= BYTE_STATES;
     m->state = follows ? 11 : 8;
-    if (!tgi_pack_bit(m, &m->is_repeat[state][place], t->kind != TGI_PACK_OTHER)) {
+    if (!tgi_pack_bit(m, &m->is_repeat[state][p->unit], t->kind != TGI_PACK_OTHER)) {
         t->kind = TGI_PACK_OTHER;
-        t->count = tgi_pack_count(m, 1, place, t->count);
+        t->count = tgi_pack_count(m, p, 1, t->count);
         tgi_pack_use_distance(m, 3, tgi_pack_distance(m, t->count, t->distance));
         m->state = follows ? 10 : 7;
         return;
@@ -278,34 +311,33 @@ static inline void tgi_pack_match(tgi_pack_model *m, uint32_t place, tgi_pack_to
         if (tgi_pack_bit(m, &m->is_not_second[state], t->kind > TGI_PACK_LAST + 1))
             i = 2 + (int)tgi_pack_bit(m, &m->is_last[state], t->kind > TGI_PACK_LAST + 2);
         tgi_pack_use_distance(m, i, m->last[i]);
-    } else if (!tgi_pack_bit(m, &m->is_many[state][place], t->kind == TGI_PACK_LAST)) {
+    } else if (!tgi_pack_bit(m, &m->is_many[state][p->unit], t->kind == TGI_PACK_LAST)) {
         t->kind = TGI_PACK_ONE;
         t->count = 1;
         m->state = follows ? 11 : 9;
         return;
     }
     t->kind = TGI_PACK_LAST + i;
-    t->count = tgi_pack_count(m, 0, place, t->count);
+    t->count = tgi_pack_count(m, p, 0, t->count);
 }
 
 /* Codes a token. `text` has the bytes before `at`. */
 static inline void tgi_pack_code_token(tgi_pack_model *m, const unsigned char *text, int64_t at,
                                        tgi_pack_token *t)
 {
-    const uint32_t place = m->is_text ? 0 : (uint32_t)at % UNIT_BYTES;
-    const uint32_t likely = at > m->last[0] ? text[at - m->last[0] - 1] : 0;
-    const int state = m->state;
-    tgi_pack_node *const nodes[] = {&m->is_match[state][place],
-                                    &m->is_match_after[likely][state >= BYTE_STATES][place]};
+    const tgi_pack_place p = tgi_pack_look(m, text, at);
+    const int follows = m->state >= BYTE_STATES;
+    tgi_pack_node *const nodes[] = {&m->is_match[m->state][p.unit],
+                                    &m->is_match_of[p.operation][follows][p.unit]};
     if (tgi_pack_mixed_bit(m, nodes, 2, m->match_weights, t->kind != TGI_PACK_BYTE)) {
-        tgi_pack_match(m, place, t);
+        tgi_pack_match(m, &p, t);
         t->distance = m->last[0];
         return;
     }
     t->kind = TGI_PACK_BYTE;
     t->count = 1;
-    t->byte = tgi_pack_byte(m, text, at, place, likely, t->byte);
-    m->state = state < 4 ? 0 : state < 10 ? state - 3 : state - 6;
+    t->byte = tgi_pack_byte(m, &p, t->byte);
+    m->state = m->state < 4 ? 0 : m->state < 10 ? m->state - 3 : m->state - 6;
 }
 
 /* Begins a stream. *m is all zeros. */
@@ -330,7 +362,8 @@ static inline void tgi_pack_start_model(tgi_pack_model *m, int is_text)
         m->steps[i] = (2 << 16) / (3 + 2 * i);
     for (int i = 0; i < UNIT_BYTES * CONTEXT_COUNT; i++)
         m->byte_weights[i / CONTEXT_COUNT][i % CONTEXT_COUNT] = FIRST_WEIGHT;
-    m->match_weights[0] = m->match_weights[1] = FIRST_WEIGHT;
+    for (int i = 0; i < 2; i++)
+        m->match_weights[i] = m->count_weights[0][i] = m->count_weights[1][i] = FIRST_WEIGHT;
     m->high = UINT32_MAX;
     m->is_text = is_text;
 }
