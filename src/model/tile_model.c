@@ -280,13 +280,15 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
                                           ? f->mma_latency_s / (kernel->stage_count - 1)
                                           : multiply_s + f->mma_stage_s + f->mma_latency_s);
     const double store_s = find_mma_store_seconds(gpu, kernel, p, work);
+    const int has_activation =
+        work->split_count == 1.0 && p->epilogue.activation > TG_ACTIVATION_RELU;
     const double rounds = ceil(work->block_k / kernel->tile_depth);
     const double seconds = tgi_tile_block_seconds(gpu, work, rounds, latency_s, compute_s) +
                            tgi_tile_block_seconds(gpu, work, 1.0, store_s, store_s);
     const double read_s = find_read_seconds(gpu, p, f->mma_stream_bytes_per_cycle);
     return tgi_tile_base_seconds(gpu, p, work) + f->mma_s[tgi_type_bytes(kernel->type) != 2] +
-           (work->split_count > 1 ? f->mma_splits_s : 0.0) + fmax(seconds, read_s) +
-           f->mma_beside_share * fmin(seconds, read_s);
+           (work->split_count > 1 ? f->mma_splits_s : 0.0) + has_activation * f->mma_activation_s +
+           fmax(seconds, read_s) + f->mma_beside_share * fmin(seconds, read_s);
 }
 
 /* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again

@@ -145,6 +145,14 @@ static int is_deferred(const tgi_wgmma_case *c)
            work->step_count * work->d_box_cols >= (double)kernel->tile_cols;
 }
 
+/* Returns the columns of a tile, in units of 64, that a block finishes: all of them, or those of
+ * the most partial tiles that a block of its cluster adds. */
+static double count_finished_boxes(const tgi_wgmma_case *c)
+{
+    const double partials = (double)c->kernel->tile_cols / c->work->d_box_cols;
+    return ceil(partials / c->work->cluster_splits) * c->work->d_box_cols / WIDE_BOX_COLS;
+}
+
 double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
@@ -163,6 +171,5 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
     return (is_deferred(c) ? last : stores) * store_s +
            rounds * (f->wgmma_tile_s + find_narrow_seconds(c) + tgi_wgmma_exchange_seconds(c) +
                      find_transposed_seconds(c) + find_stored_seconds(c)) +
-           tgi_wgmma_epilogue_seconds(
-               c, rounds, (double)c->kernel->tile_cols / WIDE_BOX_COLS / work->cluster_splits);
+           tgi_wgmma_epilogue_seconds(c, rounds, count_finished_boxes(c));
 }
