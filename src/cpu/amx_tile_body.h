@@ -10,6 +10,7 @@
  *   TILE_LOAD(tile, rows, stride)   rows of 64 bytes or less, `stride` bytes apart
  *   TILE_STORE(tile, rows, stride)
  *   TILE_DOT(sums, a, b)            sums += a b, BF16 pairs along k
+ *   TILE_FILL(row, numbers, count)  64 aligned bytes of `count` numbers and of zeros
  */
 #define ACC_NAME fp32
 #define IN_NAME bf16x2
@@ -50,11 +51,13 @@ static TARGET void TILE(close)(void)
  * and the right one of B. Distances count pairs. */
 typedef struct amx_operand {
     const uint32_t *pairs;
-    int64_t row;   /* from one row of a register to the next */
-    int64_t other; /* from the first register of a step to the second */
-    int64_t step;  /* from step to step */
-    int64_t slice; /* from one slice to the next, see tgi_slices */
-    int count;     /* slices */
+    int64_t row_bytes;    /* from one row of a register to the next */
+    int64_t other;        /* from the first register of a step to the second */
+    int64_t step;         /* from step to step */
+    int64_t slice;        /* from one slice to the next, see tgi_slices */
+    int count;            /* slices */
+    const uint32_t *last; /* the last step, in 64 bytes a row; NULL: it follows the others */
+    int64_t ahead;        /* from a row to the one that is prefetched; 0: none is */
 } amx_operand;
 
 /* Writes to `sums`, whose rows are `sums_stride` bytes apart, the products of slices whose numbers
@@ -64,9 +67,9 @@ static inline __attribute__((always_inline)) TARGET void
 TILE(sum_products)(const amx_operand *a, const amx_operand *b, int64_t steps, int most, float *sums,
                    int64_t sums_stride, const int has_lower, const int has_right)
 {
-    const int64_t a_stride = a->row * (int64_t)sizeof *a->pairs;
-    const int64_t b_stride = b->row * (int64_t)sizeof *b->pairs;
+    const int64_t b_stride = b->row_bytes;
     const uint32_t *upper = a->pairs, *left = b->pairs;
+    int64_t a_stride = a->row_bytes, other = a->other;
     TILE_ZERO(0);
     if (has_right)
         TILE_ZERO(1);
@@ -74,12 +77,19 @@ TILE(sum_products)(const amx_operand *a, const amx_operand *b, int64_t steps, in
         TILE_ZERO(2);
     if (has_lower && has_right)
         TILE_ZERO(3);
-    for (; steps > 0; steps--, upper += a->step, left += b->step)
+    for (; steps > 0; steps--, upper += a->step, left += b->step) {
+        for (int i = 0; a->ahead && i < TILE_ROWS; i++)
+            __builtin_prefetch((const char *)(upper + a->ahead) + i * a->row_bytes);
+        if (steps == 1 && a->last) {
+            upper = a->last;
+            a_stride = SIDE * (int64_t)sizeof *upper;
+            other = SIDE * SIDE;
+        }
         for (int i = a->count - 1; i >= 0; i--) {
             const uint32_t *of_a = upper + i * a->slice;
             TILE_LOAD(4, of_a, a_stride);
             if (has_lower)
-                TILE_LOAD(5, of_a + a->other, a_stride);
+                TILE_LOAD(5, of_a + other, a_stride);
             for (int j = most - i < b->count ? most - i : b->count - 1; j >= 0; j--) {
                 const uint32_t *of_b = left + j * b->slice;
                 TILE_LOAD(6, of_b, b_stride);
@@ -94,6 +104,7 @@ TILE(sum_products)(const amx_operand *a, const amx_operand *b, int64_t steps, in
                     TILE_DOT(3, 5, 7);
             }
         }
+    }
     TILE_STORE(0, sums, sums_stride);
     if (has_right)
         TILE_STORE(1, sums + SIDE, sums_stride);
@@ -119,12 +130,27 @@ TILE(choose_registers)(const amx_operand *a, const amx_operand *b, int64_t steps
         TILE(sum_products)(a, b, steps, most, sums, sums_stride, 0, 0);
 }
 
-/* Writes A B of one tile to `sums`. */
+/* Writes A B of one tile to `sums`, and prefetches A `ahead` elements behind its own. */
 static TARGET void TILE(multiply)(const tgi_tile *t, const uint32_t *a, const uint32_t *b,
-                                  float *sums, int64_t sums_stride)
+                                  float *sums, int64_t sums_stride, int64_t ahead)
 {
-    const amx_operand left = {a, t->a_stride, SIDE * t->a_stride, SIDE, 0, 1};
-    const amx_operand right = {b, t->b_row, SIDE, SIDE * t->b_row, 0, 1};
+    uint32_t *last = t->k_tail ? t->tail : NULL;
+    const int64_t a_row_bytes = t->a_stride * (int64_t)sizeof(uint16_t);
+    const amx_operand left = {.pairs = a,
+                              .row_bytes = a_row_bytes,
+                              .other = SIDE / 2 * t->a_stride,
+                              .step = SIDE,
+                              .count = 1,
+                              .last = last,
+                              .ahead = ahead};
+    const amx_operand right = {.pairs = b,
+                               .row_bytes = t->b_row * (int64_t)sizeof *b,
+                               .other = SIDE,
+                               .step = SIDE * t->b_row,
+                               .count = 1};
+    const char *tail = (const char *)(a + t->k - SIDE);
+    for (int i = 0; last && i < TILE_ROWS; i++)
+        TILE_FILL(last + i * SIDE, (const uint16_t *)(tail + i * a_row_bytes), t->k_tail);
     TILE(choose_registers)(&left, &right, t->k / SIDE, 0, sums, sums_stride, t->rows, t->cols);
 }
 
@@ -132,10 +158,10 @@ static TARGET void TILE(multiply)(const tgi_tile *t, const uint32_t *a, const ui
  * a caller whose D has room for them keeps other sums on its stack. */
 static __attribute__((noinline)) TARGET void
 TILE(multiply_and_finish)(const tgi_tile *t, const uint32_t *a, const uint32_t *b, const float *c,
-                          float *d, const float *bias, double alpha, double beta)
+                          float *d, const float *bias, double alpha, double beta, int64_t ahead)
 {
     _Alignas(64) float sums[TILE_ROWS * TILE_ROWS];
-    TILE(multiply)(t, a, b, sums, TILE_ROWS * (int64_t)sizeof *sums);
+    TILE(multiply)(t, a, b, sums, TILE_ROWS * (int64_t)sizeof *sums, ahead);
     TILE(finish_tile)(t, d, c, sums, bias, t->rows, alpha, beta);
 }
 
@@ -149,6 +175,7 @@ static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const
     float *d = d_start;
     const int is_whole = t->rows % SIDE == 0 && t->cols % SIDE == 0;
     for (int64_t left = t->tile_count;;) {
+        const int64_t ahead = left == 1 && t->a_tile_stride ? 0 : t->a_ahead;
         if (t->is_d_far) {
             for (int i = 0; i < t->rows; i++)
                 for (int j = 0; j < t->cols; j += SIDE)
@@ -157,9 +184,9 @@ static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const
                 TILE(prefetch_c)(t, c, t->rows);
         }
         if (t->has_room || (t->is_plain && !t->is_bf16 && is_whole))
-            TILE(multiply)(t, a, b, d, t->d_row * (int64_t)sizeof *d);
+            TILE(multiply)(t, a, b, d, t->d_row * (int64_t)sizeof *d, ahead);
         else
-            TILE(multiply_and_finish)(t, a, b, c, d, bias, alpha, beta);
+            TILE(multiply_and_finish)(t, a, b, c, d, bias, alpha, beta, ahead);
         if (--left == 0)
             return;
         a += t->a_tile_stride;
@@ -195,7 +222,7 @@ static TARGET double TILE(fma_loop)(int64_t iterations)
     return sums[0];
 }
 
-/* One function serves tiles of all rows; A is always packed along k. */
+/* One function serves tiles of all rows; A always lies along k. */
 #define FUNCTIONS                                                                                  \
     {                                                                                              \
         TILE(tile_line), NULL                                                                      \

@@ -225,10 +225,17 @@ static TARGET void SLICES(multiply_slices)(int64_t rows, int64_t cols, int64_t s
                                            const tgi_slices *a, const tgi_slices *b, int most,
                                            float *d)
 {
-    amx_operand left = {NULL,     TGI_SLICES_SIDE, TGI_SLICES_TILE, 2 * TGI_SLICES_TILE,
-                        a->slice, a->count};
-    const amx_operand right = {b->pairs, TGI_SLICES_SIDE, TGI_SLICES_TILE, 2 * TGI_SLICES_TILE,
-                               b->slice, b->count};
+    amx_operand left = {.row_bytes = TGI_SLICES_SIDE * (int64_t)sizeof *left.pairs,
+                        .other = TGI_SLICES_TILE,
+                        .step = 2 * TGI_SLICES_TILE,
+                        .slice = a->slice,
+                        .count = a->count};
+    const amx_operand right = {.pairs = b->pairs,
+                               .row_bytes = TGI_SLICES_SIDE * (int64_t)sizeof *right.pairs,
+                               .other = TGI_SLICES_TILE,
+                               .step = 2 * TGI_SLICES_TILE,
+                               .slice = b->slice,
+                               .count = b->count};
     for (int64_t i = 0; i < rows; i += TGI_SLICES_ROWS, d += TGI_SLICES_ROWS * TGI_SLICES_COLS) {
         _Alignas(64) float sums[TGI_SLICES_ROWS * TGI_SLICES_COLS];
         const int64_t count = rows - i < TGI_SLICES_ROWS ? rows - i : TGI_SLICES_ROWS;

@@ -13,6 +13,10 @@
 /* An A along m is read in place up to so many values of k, whose pages the TLB holds. */
 #define STRIDED_K_MAX 16
 
+/* Tiles of AMX read an A in place for at most so many micropanels, since each loads all of its rows
+ * anew, which a packed A has in order. Other tiles do so for two. */
+#define OPEN_REUSE_MAX 4
+
 /* A strip of B takes one part of L2 in so many, which leaves room for A or for the next strip. */
 #define STRIPS_OF_L2 4
 
@@ -44,8 +48,10 @@ static int must_pack_a(const tgi_machine *machine, const tgi_problem *p, const t
     if (!tgi_cpu_read_a_in_place(p, tiles, &left))
         return 1;
     int64_t reuse_count = tgi_divide_up(p->n, tiles->cols);
-    if (reuse_count <= 2)
+    if (reuse_count <= (tiles->open ? OPEN_REUSE_MAX : 2))
         return 0;
+    if (tiles->open)
+        return 1;
     if (p->a.col != 1)
         return p->k > STRIDED_K_MAX;
     /* A stride near a multiple of 4 KiB maps all rows of a tile to one set, which has 8 ways. */

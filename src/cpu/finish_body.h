@@ -6,6 +6,8 @@
 #include "cpu/names.h"
 
 #define FINISH_COLS 32 /* columns that are finished at once, in a local row; stacks are small */
+#define LATE_ROWS                                                                                  \
+    (1024 / FINISH_COLS / (int)sizeof(ACC(elem))) /* rows of them, if there are more */
 
 /* Reads `cols` elements of a type that D may have, `stride` elements apart. */
 static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int64_t cols,
@@ -289,43 +291,82 @@ static int ACC_LOCAL(is_light)(const tgi_finish *f)
     const tgi_problem *p = f->problem;
     const tgi_epilogue *e = &p->epilogue;
     const unsigned known = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
-    if (!f->is_first || !f->is_last)
-        return 0;
-    if (tgi_epilogue_is_sum_alone(e))
+    const int is_direct = f->is_first && f->is_last && e->activation <= TG_ACTIVATION_RELU;
+    if (is_direct && tgi_epilogue_is_sum_alone(e))
         return 1;
+    if (!is_direct && !ACC_IS_FP32)
+        return 0; /* a D of FP64 has room for running sums */
+    if (!is_direct && f->is_first && e->beta != 0.0 && p->d_type != ACC_TYPE)
+        return 0; /* accumulators on the way would take C for accumulators */
     return p->d.col == 1 && (e->beta == 0.0 || p->c.col == 1) && e->bias != TG_BIAS_ROW &&
            (p->d_type == ACC_TYPE || p->d_type == TG_TYPE_BF16 || p->d_type == TG_TYPE_FP16) &&
-           (e->activation == TG_ACTIVATION_NONE || e->activation == TG_ACTIVATION_RELU) &&
            (tgi_epilogue_find_used(e) & TGI_OPERANDS_EPILOGUE & ~known) == 0;
+}
+
+/* Finishes columns col .. col + cols - 1 of all rows by vectors. Running sums and activations other
+ * than ReLU go through accumulators, FINISH_COLS columns at most. `bias` holds that of the columns,
+ * or is NULL. */
+static TARGET void ACC_LOCAL(finish_light)(const tgi_finish *f, int64_t col, int64_t cols,
+                                           const ACC(elem) * bias)
+{
+    const tgi_problem *p = f->problem;
+    const tgi_epilogue *e = &p->epilogue;
+    const int64_t bytes = tgi_type_bytes(p->d_type);
+    const ACC(elem) *sums = (const ACC(elem) *)f->sums + col;
+    ACC(elem) *running = (ACC(elem) *)f->running + col;
+    char *d = (char *)f->d + col * p->d.col * bytes;
+    const int is_late = e->activation > TG_ACTIVATION_RELU;
+    ACC_LOCAL(light_steps)
+    steps = {.alpha = (ACC(elem))e->alpha,
+             .beta = f->is_first ? (ACC(elem))e->beta : 1,
+             .bias = f->is_last ? bias : NULL,
+             .c_row = f->is_first ? p->c.row : f->running_row,
+             .is_relu = f->is_last && e->activation == TG_ACTIVATION_RELU};
+    if (steps.beta != 0)
+        steps.c = f->is_first ? (const char *)f->c + col * bytes : (const char *)running;
+    steps.is_none = steps.alpha == 1 && steps.beta == 0 && !steps.bias && !steps.is_relu;
+    if ((f->is_first && f->is_last && !is_late) || !ACC_IS_FP32) {
+        ACC_LOCAL(write_rows)
+        (d, p->d.row, sums, f->sums_row, f->rows, cols, p->d.col, p->d_type, &steps);
+        return;
+    }
+    if (!f->is_last) {
+        ACC_LOCAL(write_rows)
+        (running, f->running_row, sums, f->sums_row, f->rows, cols, 1, ACC_TYPE, &steps);
+        return;
+    }
+    ACC(elem) block[LATE_ROWS * FINISH_COLS];
+    const ACC_LOCAL(light_steps) none = {.is_none = 1};
+    for (int64_t i = 0; i < f->rows; i += LATE_ROWS) {
+        const int64_t rows = f->rows - i < LATE_ROWS ? f->rows - i : LATE_ROWS;
+        ACC_LOCAL(write_rows)
+        (block, FINISH_COLS, sums + i * f->sums_row, f->sums_row, rows, cols, 1, ACC_TYPE, &steps);
+        if (is_late)
+            ACC_LOCAL(activate)(block, rows, cols, FINISH_COLS, e->activation, p->d_type);
+        ACC_LOCAL(write_rows)
+        (d + i * p->d.row * bytes, p->d.row, block, FINISH_COLS, rows, cols, 1, p->d_type, &none);
+        if (steps.c)
+            steps.c = (const ACC(elem) *)steps.c + rows * steps.c_row;
+    }
 }
 
 static TARGET void ACC_LOCAL(finish)(const tgi_finish *f)
 {
     const tgi_problem *p = f->problem;
     const tgi_epilogue *e = &p->epilogue;
-    const int64_t bytes = tgi_type_bytes(p->d_type);
-    const int is_light = ACC_LOCAL(is_light)(f);
+    const int is_light = ACC_LOCAL(is_light)(f), has_bias = e->bias != TG_BIAS_NONE;
     ACC(elem) bias[FINISH_COLS] = {0};
-    ACC_LOCAL(light_steps)
-    steps = {.alpha = (ACC(elem))e->alpha,
-             .beta = (ACC(elem))e->beta,
-             .bias = e->bias == TG_BIAS_NONE ? NULL : bias,
-             .c_row = p->c.row,
-             .is_relu = e->activation == TG_ACTIVATION_RELU,
-             .is_none = tgi_epilogue_is_sum_alone(e)};
     /* Some columns of all rows are finished before the next ones, so that the lines of a D along
      * its columns stay in L1. */
-    const int64_t most = is_light && p->d.col == 1 && !steps.bias ? f->cols : FINISH_COLS;
+    const int is_direct = f->is_first && f->is_last && e->activation <= TG_ACTIVATION_RELU;
+    const int64_t most =
+        is_light && is_direct && p->d.col == 1 && !has_bias ? f->cols : FINISH_COLS;
     for (int64_t col = 0; col < f->cols; col += most) {
         int64_t cols = f->cols - col < most ? f->cols - col : most;
         if (e->bias == TG_BIAS_COL)
             ACC_LOCAL(read_bias)(bias, f, 0, col, cols);
-        if (is_light && e->beta != 0.0)
-            steps.c = (const char *)f->c + col * bytes;
         if (is_light)
-            ACC_LOCAL(write_rows)
-        ((char *)f->d + col * p->d.col * bytes, p->d.row, (const ACC(elem) *)f->sums + col,
-         f->sums_row, f->rows, cols, p->d.col, p->d_type, &steps);
+            ACC_LOCAL(finish_light)(f, col, cols, has_bias ? bias : NULL);
         for (int64_t i = 0; i < f->rows && !is_light; i++) {
             if (e->bias == TG_BIAS_ROW)
                 ACC_LOCAL(read_bias)(bias, f, i, col, cols);
@@ -334,4 +375,5 @@ static TARGET void ACC_LOCAL(finish)(const tgi_finish *f)
     }
 }
 
+#undef LATE_ROWS
 #undef FINISH_COLS

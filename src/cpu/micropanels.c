@@ -77,13 +77,14 @@ int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi
 {
     const int64_t inputs = tiles->k_per_elem; /* numbers that an element holds */
     const int is_along_k = p->a.col == 1;
-    if (tiles->elem_bytes != inputs * tgi_type_bytes(p->type) || tiles->open)
+    if (tiles->elem_bytes != inputs * tgi_type_bytes(p->type))
         return 0;
-    if (inputs == 1 ? !is_along_k && p->a.row != 1
-                    : !is_along_k || p->a.row % inputs != 0 || p->k % inputs != 0)
+    if (tiles->open   ? !is_along_k || p->m < tiles->rows
+        : inputs == 1 ? !is_along_k && p->a.row != 1
+                      : !is_along_k || p->a.row % inputs != 0 || p->k % inputs != 0)
         return 0;
     left->order = is_along_k ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
-    left->stride = is_along_k ? p->a.row / inputs : p->a.col;
+    left->stride = tiles->open ? p->a.row : is_along_k ? p->a.row / inputs : p->a.col;
     left->is_in_micropanels = 0;
     return 1;
 }
@@ -162,23 +163,34 @@ typedef struct tile_walk {
     double alpha, beta;
     const char *bias; /* the part of the block, or D if there is none; it is then never read */
     const char *a;    /* first element of the tile */
-    int64_t a_row;    /* elements from one row of A to the next */
+    int64_t a_elems;  /* elements from the tile's A to that of the next rows */
     tgi_tile tile;
 } tile_walk;
 
-/* Makes tiles of `rows` rows the next ones. */
-static void set_rows(tile_walk *walk, int64_t rows)
+/* Makes the larger tiles or, if `is_rest`, the others the next ones. */
+static void set_rows(tile_walk *walk, int is_rest)
 {
     const tgi_micropanels *s = walk->micropanels;
-    const int64_t a_elems = rows * walk->a_row, cols = s->b.cols;
-    const int is_along_rows = walk->is_along_rows;
+    const tgi_left *left = &s->a;
+    const int is_apart = is_rest && left->rest, is_along_rows = walk->is_along_rows;
+    const int64_t rows = is_rest ? s->tiling.rows : s->tiling.larger_rows, cols = s->b.cols;
     const tg_bias bias_along = is_along_rows ? TG_BIAS_COL : TG_BIAS_ROW;
     tgi_tile *tile = &walk->tile;
-    if (s->a.is_in_micropanels)
-        tile->a_stride = rows;
-    tile->a_ahead = s->a.is_in_micropanels || s->tiling.count == 1
+    tile->a_stride = is_apart ? left->rest_stride : left->is_in_micropanels ? rows : left->stride;
+    tile->k_tail = is_apart ? 0 : left->k_tail;
+    tile->tail = left->tail;
+    if (is_apart)
+        walk->a = left->rest;
+    const int64_t a_row = left->is_in_micropanels        ? s->k_elems
+                          : left->order == TGI_A_ALONG_K ? tile->a_stride
+                                                         : 1;
+    const int64_t a_elems = s->tiles->open ? rows * a_row / s->tiles->k_per_elem : rows * a_row;
+    walk->a_elems = a_elems;
+    tile->a_ahead = left->is_in_micropanels || s->tiling.count == 1 || is_apart
                         ? 0
-                        : tgi_cpu_find_ahead(s->tiles, s->a.order, rows, a_elems);
+                        : tgi_cpu_find_ahead(s->tiles, left->order, rows, a_elems);
+    if (s->tiles->open && s->decision->is_a_packed)
+        tile->a_ahead = 0;
     tile->rows = (int)rows;
     tile->a_tile_stride = is_along_rows ? 0 : a_elems;
     tile->b_tile_stride = is_along_rows ? s->b.micropanel_elems : 0;
@@ -230,13 +242,9 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     const tgi_problem *p = s->call->problem;
     tgi_tile *tile = &walk->tile;
     walk->micropanels = s;
-    walk->a_row = s->a.is_in_micropanels        ? s->k_elems
-                  : s->a.order == TGI_A_ALONG_K ? s->a.stride
-                                                : 1;
     walk->is_along_rows = s->decision->is_along_rows && s->cols > s->b.cols;
     walk->target = s->sums ? TO_SUMS : is_fused(s) ? TO_D : TO_FINISH;
     tile->k = s->k_elems;
-    tile->a_stride = s->a.stride;
     tile->b_row = s->b.row;
     walk->alpha = 1.0;
     walk->beta = 0.0;
@@ -276,24 +284,29 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     tile->is_by_memory |= tile->is_bf16 && tgi_cpu_has_steps(&p->epilogue);
 }
 
-/* Runs `count` tiles of `rows` rows down the columns, from (i, j) on. Those of a single micropanel
+/* Runs the larger tiles or, if `is_rest`, the others down column j. Those of a single micropanel
  * prefetch D of later tiles, and those of short ones the next micropanel. */
-static void run_down(tile_walk *walk, const char *b, int64_t i, int64_t j, int64_t rows,
-                     int64_t count)
+static void run_down(tile_walk *walk, const char *b, int64_t j, int is_rest)
 {
     const tgi_micropanels *s = walk->micropanels;
+    const tgi_row_tiling *tiling = &s->tiling;
+    const int64_t i = is_rest ? tiling->larger_count * tiling->larger_rows : 0;
+    const int64_t rows = is_rest ? tiling->rows : tiling->larger_rows;
+    const int64_t count = is_rest ? tiling->count - tiling->larger_count : tiling->larger_count;
     if (count == 0) /* rows may be 0 */
         return;
     const int64_t tile_bytes = rows * s->cols * s->tiles->accum_bytes;
     const int64_t ahead = tgi_divide_up(TGI_AHEAD_BYTES, tile_bytes);
-    set_rows(walk, rows);
+    set_rows(walk, is_rest);
+    if (s->tiles->open && j > 0) /* the first micropanel has brought A */
+        walk->tile.a_ahead = 0;
     walk->tile.d_ahead = 0;
     if (!walk->has_c && s->cols <= s->b.cols && count > 2 * ahead && s->k_elems <= TGI_SHORT_K)
         walk->tile.d_ahead = ahead * walk->tile.d_tile_stride;
     else if (!walk->has_c && s->tiling.count <= SHORT_TILES && j + s->b.cols < s->cols)
         walk->tile.d_ahead = s->b.cols;
     run_tiles(walk, b, i, j, count);
-    walk->a += count * rows * walk->a_row * s->tiles->elem_bytes;
+    walk->a += count * walk->a_elems * s->tiles->elem_bytes;
 }
 
 /* Runs all tiles along the rows. They prefetch D some tiles ahead. The last ones of a row tile
@@ -312,7 +325,7 @@ static void run_along(tile_walk *walk)
     for (int64_t index = 0, i = 0; index < s->tiling.count; index++, i += tile->rows) {
         const int is_last = index + down >= s->tiling.count;
         if (index == 0 || index == s->tiling.larger_count)
-            set_rows(walk, index < s->tiling.larger_count ? s->tiling.larger_rows : s->tiling.rows);
+            set_rows(walk, index == s->tiling.larger_count);
         tile->cols = (int)cols;
         tile->d_ahead = walk->has_c ? 0 : ahead * cols;
         run_tiles(walk, b, i, 0, first);
@@ -320,7 +333,7 @@ static void run_along(tile_walk *walk)
         run_tiles(walk, b + first * micropanel_bytes, i, first * cols, whole - first);
         tile->cols = (int)(s->cols - whole * cols);
         run_tiles(walk, b + whole * micropanel_bytes, i, whole * cols, count - whole);
-        walk->a += tile->rows * walk->a_row * elem_bytes;
+        walk->a += walk->a_elems * elem_bytes;
     }
 }
 
@@ -336,8 +349,6 @@ void tgi_cpu_run_micropanels(const tgi_micropanels *s)
         run_along(&walk);
         return;
     }
-    const tgi_row_tiling *tiling = &s->tiling;
-    const int64_t larger_rows = tiling->larger_count * tiling->larger_rows;
     const int is_b_in_place = !s->decision->is_b_packed;
     const char *b = s->b.data;
     for (int64_t j = 0; j < s->cols; j += s->b.cols) {
@@ -346,10 +357,10 @@ void tgi_cpu_run_micropanels(const tgi_micropanels *s)
         /* The rows of a B in place are far apart, so that the first tile prefetches those of the
          * next micropanel. */
         walk.tile.b_ahead = is_b_in_place && j + s->b.cols < s->cols ? s->b.cols : 0;
-        run_down(&walk, b, 0, j, tiling->larger_rows, tiling->larger_count);
-        if (tiling->larger_count > 0)
+        run_down(&walk, b, j, 0);
+        if (s->tiling.larger_count > 0)
             walk.tile.b_ahead = 0;
-        run_down(&walk, b, larger_rows, j, tiling->rows, tiling->count - tiling->larger_count);
+        run_down(&walk, b, j, 1);
         b += s->b.micropanel_elems * s->tiles->elem_bytes;
     }
 }

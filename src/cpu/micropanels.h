@@ -17,8 +17,14 @@
 typedef struct tgi_left {
     const void *data;
     tgi_a_order order;
-    int64_t stride;        /* stride of the dimension that is not contiguous */
+    int64_t stride;        /* as a_stride of tgi_tile */
     int is_in_micropanels; /* row tile by row tile, each k x (rows of the tile) */
+    int k_tail;            /* these two as of tgi_tile */
+    void *tail;
+    /* The rows behind the larger tiles, packed along k, because tiles read and write whole ones;
+     * NULL if they follow in `data`. */
+    const void *rest;
+    int64_t rest_stride;
 } tgi_left;
 
 /* A block of B in micropanels of `cols` columns. Element (p, j) lies at

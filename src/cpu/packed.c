@@ -19,33 +19,17 @@
 #include <string.h>
 
 #include "cpu/blocking.h"
-#include "cpu/micropanels.h"
+#include "cpu/packing.h"
 #include "threads/threads.h"
 
 typedef struct packed_run {
-    const tgi_call *call;
+    tgi_packing packing;
     tgi_packed_decision decision; /* the plan's; is_streamed is 0 if D's rows are unaligned */
-    const tgi_isa_kernels *kernels;
-    const tgi_tile_set *tiles;
-    tgi_copy_fn *pack_b; /* packs B's type */
     int64_t chunk_k, chunk_count;
     int64_t a_bytes, b_bytes, running_bytes; /* bytes of one thread's blocks */
     char *thread_blocks;                     /* thread_count x (a + b + running) */
     char *chunk_sums;                        /* chunk_count x m x n if k is split, else NULL */
 } packed_run;
-
-/* Return the tile elements of a chunk along k, and the pitch of a packed row of A. The pitch is an
- * odd number of cache lines, because rows would otherwise share cache sets. */
-static int64_t count_k_elems(const tgi_tile_set *tiles, int64_t k)
-{
-    return tgi_round_up(tgi_divide_up(k, tiles->k_per_elem), tiles->k_multiple);
-}
-
-static int64_t pitch_elems(const tgi_tile_set *tiles, int64_t k)
-{
-    int64_t line_elems = TGI_ALIGN_BYTES / tiles->elem_bytes;
-    return (tgi_round_up(count_k_elems(tiles, k), line_elems) / line_elems | 1) * line_elems;
-}
 
 /* Returns 1 if running sums need rows of the workspace, because D cannot hold them. */
 static int needs_running(const tgi_problem *p, int64_t chunk_count)
@@ -55,16 +39,19 @@ static int needs_running(const tgi_problem *p, int64_t chunk_count)
 
 static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision, packed_run *run)
 {
-    const tgi_tile_set *tiles = run->tiles;
+    const tgi_tile_set *tiles = run->packing.tiles;
     run->chunk_k = decision->kc;
     run->chunk_count = tgi_divide_up(p->k, decision->kc);
-    int64_t k_elems = count_k_elems(tiles, decision->kc);
+    int64_t k_elems = tgi_cpu_count_k_elems(tiles, decision->kc);
     int64_t nc = tgi_round_up(decision->nc, decision->micropanel_cols);
     int64_t strip_cols = tgi_round_up(decision->strip_cols, decision->micropanel_cols);
     int64_t rows_kept = p->m < TGI_ROWS_KEPT ? p->m : TGI_ROWS_KEPT;
-    run->a_bytes = decision->is_a_packed ? tgi_round_up(decision->mc, tiles->rows) *
-                                               pitch_elems(tiles, decision->kc) * tiles->elem_bytes
-                                         : 0;
+    const int64_t packed_rows = decision->is_a_packed ? tgi_round_up(decision->mc, tiles->rows)
+                                : tiles->open         ? tiles->rows
+                                                      : 0;
+    run->a_bytes = packed_rows * tgi_cpu_find_pitch(tiles, decision->kc) * tiles->elem_bytes;
+    if (!decision->is_a_packed)
+        run->a_bytes += tgi_cpu_count_tail_bytes(tiles);
     run->b_bytes = decision->is_b_packed ? k_elems * strip_cols * tiles->elem_bytes : 0;
     run->running_bytes =
         needs_running(p, run->chunk_count) ? rows_kept * nc * tiles->accum_bytes : 0;
@@ -82,107 +69,6 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_dec
                         TGI_ALIGN_BYTES);
 }
 
-#define PACKED_DEPTH 16 /* values of k, even: pairs are not torn apart */
-
-/* Fills the micropanels of a packed B with zeros behind k, to whole multiples. */
-static void fill_b(const tgi_tile_set *tiles, int64_t k, int64_t micropanels,
-                   const tgi_right *right)
-{
-    const int64_t filled = tgi_divide_up(k, tiles->k_per_elem) * right->cols;
-    char *end = (char *)right->data + filled * tiles->elem_bytes;
-    const size_t size_bytes = (size_t)((right->micropanel_elems - filled) * tiles->elem_bytes);
-    for (int64_t i = 0; i < micropanels && size_bytes > 0; i++)
-        memset(end + i * right->micropanel_elems * tiles->elem_bytes, 0, size_bytes);
-}
-
-static void pack_b(const packed_run *run, const tgi_micropanels *s, int64_t k0, int64_t k,
-                   tgi_right *right, char *block)
-{
-    const tgi_problem *p = run->call->problem;
-    const tgi_tile_set *tiles = run->tiles;
-    const int64_t bytes = tgi_type_bytes(p->type);
-    const int64_t micropanel_cols = run->decision.micropanel_cols;
-    right->cols = micropanel_cols;
-    if (!run->decision.is_b_packed) {
-        right->data = tgi_cpu_at(run->call->b, &p->b, s->batch, k0, s->col, bytes);
-        right->row = p->b.row;
-        right->micropanel_elems = micropanel_cols;
-        return;
-    }
-    right->data = block;
-    right->row = micropanel_cols;
-    right->micropanel_elems = count_k_elems(tiles, k) * micropanel_cols;
-    /* The loop takes a few rows across all micropanels, so that B is read in long runs. */
-    const int64_t depth = p->b.row == 1 && p->b.col != 1 ? k : PACKED_DEPTH;
-    for (int64_t k1 = 0; k1 < k; k1 += depth) {
-        for (int64_t j = 0; j < s->cols; j += micropanel_cols) {
-            int64_t elem = j / micropanel_cols * right->micropanel_elems +
-                           k1 / tiles->k_per_elem * micropanel_cols;
-            tgi_copy copy = {
-                .target = block + elem * tiles->elem_bytes,
-                .target_stride = micropanel_cols,
-                .source = tgi_cpu_at(run->call->b, &p->b, s->batch, k0 + k1, s->col + j, bytes),
-                .outer = k - k1 < depth ? k - k1 : depth,
-                .inner = s->cols - j < micropanel_cols ? s->cols - j : micropanel_cols,
-                .ahead = k - k1 > depth ? depth : 0,
-                .outer_stride = p->b.row,
-                .inner_stride = p->b.col};
-            run->pack_b(&copy);
-        }
-    }
-    fill_b(tiles, k, tgi_divide_up(s->cols, micropanel_cols), right);
-}
-
-/* Packs rows row .. row + rows of A. The contiguous dimension stays contiguous. */
-static void pack_a(const packed_run *run, const tgi_micropanels *s, int64_t k0, int64_t k,
-                   tgi_left *left, char *block)
-{
-    const tgi_problem *p = run->call->problem;
-    const tgi_tile_set *tiles = run->tiles;
-    int64_t bytes = tgi_type_bytes(p->type);
-    if (!run->decision.is_a_packed) {
-        tgi_cpu_read_a_in_place(p, tiles, left);
-        left->data = tgi_cpu_at(run->call->a, &p->a, s->batch, s->row, k0, bytes);
-        return;
-    }
-    left->data = block;
-    if (p->a.row != 1 || p->a.col == 1 || tiles->open) {
-        left->order = TGI_A_ALONG_K;
-        left->is_in_micropanels = 0;
-        left->stride = pitch_elems(tiles, k);
-        tgi_copy copy = {.target = block,
-                         .target_stride = left->stride,
-                         .source = tgi_cpu_at(run->call->a, &p->a, s->batch, s->row, k0, bytes),
-                         .outer = s->rows,
-                         .inner = k,
-                         .outer_stride = p->a.row,
-                         .inner_stride = p->a.col};
-        run->kernels->pack_k_inner(&copy);
-        return;
-    }
-    left->order = TGI_A_ALONG_ROWS;
-    left->is_in_micropanels = 1;
-    left->stride = 0;
-    const int64_t k_elems = count_k_elems(tiles, k);
-    /* The loop takes a few values of k across all tiles, so that A is read in long runs. */
-    for (int64_t k1 = 0; k1 < k; k1 += PACKED_DEPTH) {
-        for (int64_t index = 0, i = 0, rows; index < s->tiling.count; index++, i += rows) {
-            rows = index < s->tiling.larger_count ? s->tiling.larger_rows : s->tiling.rows;
-            int64_t elem = i * k_elems + k1 / tiles->k_per_elem * rows;
-            tgi_copy copy = {
-                .target = block + elem * tiles->elem_bytes,
-                .target_stride = rows,
-                .source = tgi_cpu_at(run->call->a, &p->a, s->batch, s->row + i, k0 + k1, bytes),
-                .outer = k - k1 < PACKED_DEPTH ? k - k1 : PACKED_DEPTH,
-                .inner = rows,
-                .ahead = k - k1 > PACKED_DEPTH ? PACKED_DEPTH : 0,
-                .outer_stride = p->a.col,
-                .inner_stride = p->a.row};
-            run->kernels->pack_k_outer(&copy);
-        }
-    }
-}
-
 /* A chunk of k of a block. */
 typedef struct packed_chunk {
     int64_t index, k0, k;
@@ -195,7 +81,7 @@ typedef struct packed_chunk {
 static void start_prefetches(const packed_run *run, const packed_chunk *chunk, tgi_micropanels *s,
                              tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
 {
-    const tgi_problem *p = run->call->problem;
+    const tgi_problem *p = run->packing.call->problem;
     const tgi_packed_decision *decision = &run->decision;
     const int64_t bytes = tgi_type_bytes(p->type), strip_cols = decision->strip_cols;
     const int64_t next_k0 = chunk->k0 + chunk->k, later_col = s->col + strip_cols;
@@ -207,10 +93,11 @@ static void start_prefetches(const packed_run *run, const packed_chunk *chunk, t
     if (!decision->is_prefetched || (!is_inside && chunk->next_k == 0))
         return;
     if (p->b.col == 1)
-        tgi_cpu_start_prefetch(
-            &prefetches[count++],
-            tgi_cpu_at(run->call->b, &p->b, s->batch, is_inside ? chunk->k0 : next_k0, col, bytes),
-            cols * bytes, p->b.row * bytes, is_inside ? chunk->k : chunk->next_k);
+        tgi_cpu_start_prefetch(&prefetches[count++],
+                               tgi_cpu_at(run->packing.call->b, &p->b, s->batch,
+                                          is_inside ? chunk->k0 : next_k0, col, bytes),
+                               cols * bytes, p->b.row * bytes,
+                               is_inside ? chunk->k : chunk->next_k);
     if (decision->is_a_packed && p->a.row == 1 && p->a.col != 1 && chunk->next_k > 0) {
         const int64_t portions = tgi_divide_up(chunk->col1 - chunk->col0, strip_cols);
         const int64_t portion = (s->col - chunk->col0) / strip_cols;
@@ -219,7 +106,7 @@ static void start_prefetches(const packed_run *run, const packed_chunk *chunk, t
         if (k1 > k0)
             tgi_cpu_start_prefetch(
                 &prefetches[count++],
-                tgi_cpu_at(run->call->a, &p->a, s->batch, s->row, next_k0 + k0, bytes),
+                tgi_cpu_at(run->packing.call->a, &p->a, s->batch, s->row, next_k0 + k0, bytes),
                 s->rows * bytes, p->a.col * bytes, k1 - k0);
     }
     const int64_t micropanels = tgi_divide_up(s->cols, decision->micropanel_cols);
@@ -232,20 +119,20 @@ static void start_prefetches(const packed_run *run, const packed_chunk *chunk, t
 static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_micropanels *s,
                       char *blocks)
 {
-    const tgi_problem *p = run->call->problem;
+    const tgi_problem *p = run->packing.call->problem;
     const int64_t row0 = s->row, row1 = s->row + s->rows, mc = run->decision.mc;
-    const int64_t sum_bytes = run->tiles->accum_bytes;
+    const int64_t sum_bytes = run->packing.tiles->accum_bytes;
     const int is_a_there = s->rows <= mc && s->col > chunk->col0; /* packed for another strip */
     char *a_block = blocks, *b_block = blocks + run->a_bytes;
     tgi_prefetch prefetches[TGI_PREFETCH_COUNT];
     start_prefetches(run, chunk, s, prefetches);
-    pack_b(run, s, chunk->k0, chunk->k, &s->b, b_block);
+    tgi_cpu_pack_b(&run->packing, s, chunk->k0, chunk->k, b_block);
     for (int64_t row = row0; row < row1; row += mc) {
         s->row = row;
         s->rows = row1 - row < mc ? row1 - row : mc;
         s->tiling = tgi_cpu_tile_block(p, s->rows, s->tiles);
         if (!is_a_there)
-            pack_a(run, s, chunk->k0, chunk->k, &s->a, a_block);
+            tgi_cpu_pack_a(&run->packing, s, chunk->k0, chunk->k, a_block);
         if (run->chunk_sums) {
             int64_t offset = (chunk->index * p->m + s->row) * p->n + s->col;
             s->sums = run->chunk_sums + offset * sum_bytes;
@@ -265,7 +152,7 @@ static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_micr
 static void run_block(const packed_run *run, tgi_micropanels *s, int64_t first, int64_t last,
                       char *blocks)
 {
-    const int64_t all_k = run->call->problem->k, strip_cols = run->decision.strip_cols;
+    const int64_t all_k = run->packing.call->problem->k, strip_cols = run->decision.strip_cols;
     packed_chunk chunk = {.col0 = s->col, .col1 = s->col + s->cols};
     for (chunk.index = first; chunk.index < last; chunk.index++) {
         chunk.k0 = chunk.index * run->chunk_k;
@@ -275,7 +162,7 @@ static void run_block(const packed_run *run, tgi_micropanels *s, int64_t first, 
         chunk.next_k = chunk.index + 1 == last ? 0 : left < run->chunk_k ? left : run->chunk_k;
         s->is_first = chunk.index == 0;
         s->is_last = chunk.index == run->chunk_count - 1;
-        s->k_elems = count_k_elems(run->tiles, chunk.k);
+        s->k_elems = tgi_cpu_count_k_elems(run->packing.tiles, chunk.k);
         for (s->col = chunk.col0; s->col < chunk.col1; s->col += strip_cols) {
             s->cols = chunk.col1 - s->col < strip_cols ? chunk.col1 - s->col : strip_cols;
             run_strip(run, &chunk, s, blocks);
@@ -286,9 +173,9 @@ static void run_block(const packed_run *run, tgi_micropanels *s, int64_t first, 
 static void run_task(void *state, int64_t index, int thread)
 {
     const packed_run *run = state;
-    const tgi_problem *p = run->call->problem;
+    const tgi_problem *p = run->packing.call->problem;
     const tgi_packed_decision *decision = &run->decision;
-    const tgi_tile_set *tiles = run->tiles;
+    const tgi_tile_set *tiles = run->packing.tiles;
     int64_t task = index;
     int64_t k_split = task % decision->k_splits;
     task /= decision->k_splits;
@@ -310,9 +197,9 @@ static void run_task(void *state, int64_t index, int thread)
         tiles->open();
     for (int64_t col = col0; col < col1; col += decision->nc) {
         for (int64_t row = row0; row < row1; row += rows_kept) {
-            tgi_micropanels s = {.call = run->call,
+            tgi_micropanels s = {.call = run->packing.call,
                                  .decision = decision,
-                                 .kernels = run->kernels,
+                                 .kernels = run->packing.kernels,
                                  .tiles = tiles,
                                  .batch = batch,
                                  .row = row,
@@ -343,11 +230,12 @@ static tg_status launch(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
     const tgi_cpu_prepared *prepared = call->prepared;
-    packed_run run = {.call = call,
-                      .decision = prepared->decision.packed,
-                      .kernels = prepared->kernels,
-                      .tiles = tgi_cpu_packed_tiles(prepared->kernels, p),
-                      .pack_b = prepared->pack_b};
+    packed_run run = {.decision = prepared->decision.packed};
+    run.packing = (tgi_packing){.call = call,
+                                .decision = &run.decision,
+                                .kernels = prepared->kernels,
+                                .tiles = tgi_cpu_packed_tiles(prepared->kernels, p),
+                                .pack_b = prepared->pack_b};
     const tgi_packed_decision *decision = &run.decision;
     run.decision.is_streamed = decision->is_streamed && is_d_aligned(call);
     set_sizes(p, decision, &run);
@@ -358,7 +246,7 @@ static tg_status launch(const tgi_call *call)
         p->batch_count * decision->row_portions * decision->col_portions * decision->k_splits;
     tgi_threads_run(run_task, &run, count, prepared->thread_count);
     if (sums_bytes) {
-        tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);
+        tgi_cpu_reduce_chunks(call, run.packing.kernels->finish, run.chunk_sums, run.chunk_count);
     }
     return TG_STATUS_OK;
 }
@@ -384,7 +272,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     tgi_cpu_choose_blocking(machine, p, kernel, thread_count, &proposal->decision.packed, &work);
     proposal->predicted_s = tgi_model_cpu_seconds(machine, &work);
 
-    packed_run run = {.tiles = tgi_cpu_packed_tiles(tgi_cpu_select(kernel), p)};
+    packed_run run = {.packing.tiles = tgi_cpu_packed_tiles(tgi_cpu_select(kernel), p)};
     set_sizes(p, &proposal->decision.packed, &run);
     proposal->workspace_bytes = count_chunk_sums_bytes(p, &proposal->decision.packed, &run) +
                                 thread_count * (run.a_bytes + run.b_bytes + run.running_bytes);

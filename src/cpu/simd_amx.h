@@ -29,6 +29,7 @@
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile : : "r"(rows), "r"(stride) : "memory")
 #define TILE_STORE(tile, rows, stride)                                                             \
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" : : "r"(rows), "r"(stride) : "memory")
+#define TILE_FILL(row, numbers, count) _mm512_store_si512((row), load_pairs((numbers), (count)))
 #define TILE_DOT(sums, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sums : :)
 
 #endif

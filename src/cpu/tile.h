@@ -27,11 +27,16 @@ typedef struct tgi_tile {
     int64_t tile_count; /* >= 1; 1 if tiles are narrow */
     /* Elements from one tile of the call to the next one. */
     int64_t a_tile_stride, b_tile_stride, c_tile_stride, d_tile_stride, bias_tile_stride;
-    int64_t a_stride; /* stride of the non-contiguous dimension, see tgi_a_order */
+    /* Stride of the non-contiguous dimension, see tgi_a_order. In a set that opens it counts
+     * numbers: rows of an A in place may lie an odd number of them apart. */
+    int64_t a_stride;
     /* Elements from a tile's A, from its D, and in family `direct` from its B to what it prefetches
      * for later tiles. With 0 it prefetches its own. */
     int64_t a_ahead, b_ahead, d_ahead;
     int64_t b_row, c_row, d_row;
+    int k_tail;       /* numbers of an A in place in a last step that takes more, in a set that
+                         opens; 0: there is no such step */
+    void *tail;       /* if there is: memory for that step's part of a tile's A */
     int rows, cols;   /* 1 .. those of the set; functions for a single number know their rows */
     int is_plain;     /* D is the sums as they are */
     int has_room;     /* D has the room of a whole tile, and gets its sums as they are */
@@ -71,8 +76,8 @@ typedef struct tgi_tile_set {
      * the peak; NULL in a set of narrow tiles. */
     double (*fma_loop)(int64_t iterations);
     /* `open` and `close` are NULL if registers need no preparation. Otherwise a thread runs tiles
-     * between the two calls, and A is always packed along k. Tiles at an edge then read whole tiles
-     * of A and B, and write a whole tile if D has room for it. */
+     * between the two calls, and A lies along k. Tiles at an edge read whole tiles of A and B, and
+     * write a whole tile if D has room for it. An A in place has whole tiles of rows. */
     void (*open)(void);
     void (*close)(void);
 } tgi_tile_set;

@@ -96,11 +96,19 @@ static void amx_dot(int sums, int a, int b)
     }
 }
 
+static void amx_fill(void *row, const void *numbers, int count)
+{
+    amx_need((uintptr_t)row % AMX_ROW_BYTES == 0 && count > 0 && count <= AMX_ROW_BYTES / 2);
+    memset(row, 0, AMX_ROW_BYTES);
+    memcpy(row, numbers, (size_t)count * sizeof(uint16_t));
+}
+
 #define TILE_CONFIGURE(config) amx_configure((config).rows, (config).row_bytes)
 #define TILE_RELEASE() memset(&amx, 0, sizeof amx)
 #define TILE_ZERO(tile) memset(amx.words[tile], 0, sizeof amx.words[tile])
 #define TILE_LOAD(tile, rows, stride) amx_load(tile, rows, stride)
 #define TILE_STORE(tile, rows, stride) amx_store(tile, rows, stride)
+#define TILE_FILL(row, numbers, count) amx_fill(row, numbers, count)
 #define TILE_DOT(sums, a, b) amx_dot(sums, a, b)
 
 #endif

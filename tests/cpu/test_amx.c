@@ -163,6 +163,12 @@ static const char *const shapes[] = {
     "70x65x4100:bf16:nt:d=fp32:rsd=2:csd=200",
     "300x70x40:bf16:tn:d=fp32:beta=-1.25",
     "20x600x3000:bf16:nt",
+    /* A in place, with and without a rest of rows and a tail of k. */
+    "64x64x64:bf16",
+    "96x10x31:bf16:bias=col:act=gelu_tanh",
+    "70x100x77:bf16:lda=79:beta=1:d=fp32",
+    "129x128x2101:bf16:lda=2103:bias=col",
+    "100x50x4100:bf16:act=silu",
 };
 
 static void test_shapes(void **state)
