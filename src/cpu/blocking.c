@@ -20,6 +20,10 @@
 /* A strip of B takes one part of L2 in so many, which leaves room for A or for the next strip. */
 #define STRIPS_OF_L2 4
 
+/* Rows of a B in place that lie so far apart are on pages of their own, which the processor does
+ * not prefetch. */
+#define FAR_ROW_BYTES (16 << 10)
+
 /* A core reads at most so many bytes a cycle from L2. */
 #define READ_BYTES_PER_CYCLE 64.0
 
@@ -224,6 +228,18 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
     decision->is_prefetched = is_in_strips && tiles->k_per_elem == 1 && !tgi_cpu_is_narrow(tiles);
 }
 
+/* Returns the cycles that a B in place of `b_bytes` takes more than a packed one, because its
+ * micropanels are narrow columns. */
+static double count_narrow_b_cycles(const tgi_machine *machine, const tgi_problem *p,
+                                    double b_bytes)
+{
+    const tgi_cpu_figures *f = tgi_figures_find_cpu();
+    const int is_far = p->b.row * tgi_type_bytes(p->type) >= FAR_ROW_BYTES;
+    const double far_bytes =
+        is_far ? tgi_model_find_excess(b_bytes, tgi_model_cpu_l2_bytes(machine)) : 0.0;
+    return f->packed_narrow_b_cycles * b_bytes + f->direct_far_column_cycles * far_bytes;
+}
+
 void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
                              const tgi_kernel *kernel, int thread_count,
                              tgi_packed_decision *decision, tgi_cpu_work *work)
@@ -269,7 +285,7 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     /* Micropanels of a B in place are narrow columns, unless its rows are hardly wider. */
     double b_bytes = (double)(p->k * p->n) * (double)tgi_type_bytes(p->type);
     if (!decision->is_b_packed && p->n > 2 * tiles->cols && b_bytes > (double)machine->l1_bytes)
-        work->fixed_cycles += f->packed_narrow_b_cycles * b_bytes * (double)p->batch_count;
+        work->fixed_cycles += count_narrow_b_cycles(machine, p, b_bytes) * (double)p->batch_count;
     if (!decision->is_a_packed)
         work->fixed_cycles += tgi_cpu_count_strided_cycles(p) * (double)p->batch_count;
     if (p->d.col != 1) /* elements of D are finished one by one */

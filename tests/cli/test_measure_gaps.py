@@ -133,6 +133,25 @@ class Gaps(unittest.TestCase):
                                        run("2026-01-01", [("fp32", 0.5), ("fp64", 0.9)])])
         self.assertEqual([2.0, 3.0, 0.9], [record["ratio"] for record in chosen])
 
+    def test_dead_bench(self):
+        """A shape that ends bench costs no other shape of its piece."""
+        run = self.tool.Run(self.tool.parse(["--build", BUILD]))
+        shapes = [("fp32", f"{index}x1x1") for index in range(1, 12)]
+        measured = []
+
+        def compare(_mode, piece, _gpu):
+            if shapes[6] in piece:
+                raise self.tool.BenchDied("SIGILL ended bench")
+            measured.extend(piece)
+
+        printed = io.StringIO()
+        with unittest.mock.patch.object(run, "compare", compare), \
+                unittest.mock.patch.object(run, "write"), contextlib.redirect_stderr(printed):
+            self.assertFalse(run.measure("cold", shapes))
+        self.assertEqual(measured, shapes[:6] + shapes[7:])
+        self.assertEqual(printed.getvalue(),
+                         "measure_gaps: 7x1x1, cold: SIGILL ended bench\n")
+
     def test_unexplained(self):
         """A loser stays in the result if bench fails when it is to be explained."""
         run = self.tool.Run(self.tool.parse(["--build", BUILD]))

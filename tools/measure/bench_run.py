@@ -25,9 +25,13 @@ def parse_part(text):
     return int(part[1]) - 1, int(part[2])
 
 
+class BenchDied(RuntimeError):
+    """A signal ended bench."""
+
+
 def run_bench(program, texts, words, environment=None):
     """Measures the shapes with the options `words`; returns the JSON of the run. Raises
-    RuntimeError with what bench said, and the signal that ended it, if it wrote none."""
+    RuntimeError with what bench said if it wrote none: BenchDied if a signal ended it."""
     with tempfile.TemporaryDirectory() as folder:
         suite, output = pathlib.Path(folder, "suite"), pathlib.Path(folder, "run.json")
         suite.write_text("\n".join(texts) + "\n", encoding="utf-8")
@@ -36,8 +40,10 @@ def run_bench(program, texts, words, environment=None):
         done = subprocess.run(command, check=False, capture_output=True, text=True,
                               env=environment)
         if not output.exists():
-            died = (f"{signal.Signals(-done.returncode).name} ended bench, in our code or a peer's"
-                    if done.returncode < 0 else "")
-            said = ": ".join(filter(None, (died, done.stderr.strip())))
+            said = done.stderr.strip()
+            if done.returncode < 0:
+                name = signal.Signals(-done.returncode).name
+                died = f"{name} ended bench, in our code or a peer's"
+                raise BenchDied(": ".join(filter(None, (died, said))))
             raise RuntimeError(said or "bench wrote nothing")
         return json.loads(output.read_text(encoding="utf-8"))
