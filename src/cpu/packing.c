@@ -117,7 +117,7 @@ void tgi_cpu_pack_a(const tgi_packing *packing, tgi_micropanels *s, int64_t k0, 
         return;
     }
     left->data = block;
-    if (p->a.row != 1 || p->a.col == 1 || tiles->open) {
+    if (p->a.row != 1 || p->a.col == 1 || tiles->k_per_elem > 1) {
         left->order = TGI_A_ALONG_K;
         left->is_in_micropanels = 0;
         left->stride = pack_rows(packing, s, s->row, s->rows, k0, k, block);

@@ -73,8 +73,8 @@ static TARGET void pack_contiguous_rows(const tgi_copy *copy)
     }
 }
 
-/* Packs rows whose neighbours lie side by side: it transposes squares of 16 rows and 16
- * pairs. */
+/* Packs rows whose neighbours lie side by side: it transposes squares of 16 rows and 16 pairs, and
+ * prefetches the k of the next squares. */
 static TARGET void pack_transposed_rows(const tgi_copy *copy)
 {
     __m512i square[PAIRS];
@@ -83,6 +83,9 @@ static TARGET void pack_transposed_rows(const tgi_copy *copy)
             const uint16_t *source = (const uint16_t *)copy->source + o;
             uint16_t *target = (uint16_t *)copy->target + 2 * o * copy->target_stride + i;
             const int64_t rows = copy->outer - o < PAIRS ? copy->outer - o : PAIRS;
+            for (int64_t k = i + 2 * PAIRS; o % (2 * PAIRS) == 0 && k < i + 4 * PAIRS; k++)
+                if (k < copy->inner) /* a line of 32 rows */
+                    __builtin_prefetch(source + k * copy->inner_stride);
 #pragma GCC unroll 16
             for (int q = 0; q < PAIRS; q++) {
                 const int64_t k = i + 2 * q;

@@ -273,11 +273,19 @@ TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start, con
     {                                                                                              \
         CHOOSE_BODY(rows, order);                                                                  \
     }
+#if K_PER_ELEM > 1 /* an A of pairs along k lies along k */
+#define TILE_PAIR(rows) TILE_FUNCTION(rows, 0)
+#define TILE_ENTRY(rows)                                                                           \
+    {                                                                                              \
+        TILE(tile_##rows##_0), NULL                                                                \
+    }
+#else
 #define TILE_PAIR(rows) TILE_FUNCTION(rows, 0) TILE_FUNCTION(rows, 1)
 #define TILE_ENTRY(rows)                                                                           \
     {                                                                                              \
         TILE(tile_##rows##_0), TILE(tile_##rows##_1)                                               \
     }
+#endif
 
 TILE_PAIR(1)
 TILE_PAIR(2)
