@@ -130,40 +130,39 @@ TILE(choose_registers)(const amx_operand *a, const amx_operand *b, int64_t steps
         TILE(sum_products)(a, b, steps, most, sums, sums_stride, 0, 0);
 }
 
-/* The memory of a thread. A tile is finished after the products of the next one, and its last step
- * of k is copied before those of the one before, because what is stored cannot be loaded at once. */
-typedef struct TILE(room) {
-    float sums[2][TILE_ROWS * TILE_ROWS];
-    uint32_t tails[2][TILE_ROWS * SIDE];
-} TILE(room);
-
-/* Copies the last step of k of an A in place beside zeros. */
-static inline TARGET void TILE(fill_tail)(const tgi_tile *t, const uint32_t *a, uint32_t *tail)
-{
-    const char *from = (const char *)(a + t->k - SIDE);
-    for (int i = 0; i < TILE_ROWS; i++, from += t->a_stride * (int64_t)sizeof(uint16_t))
-        TILE_FILL(tail + i * SIDE, (const uint16_t *)from, t->k_tail);
-}
-
-/* Writes A B of one tile to `sums`, and prefetches A `ahead` elements behind its own. `tail` is the
- * last step of A, or NULL. */
+/* Writes A B of one tile to `sums`, and prefetches A `ahead` elements behind its own. */
 static TARGET void TILE(multiply)(const tgi_tile *t, const uint32_t *a, const uint32_t *b,
-                                  float *sums, int64_t sums_stride, int64_t ahead,
-                                  const uint32_t *tail)
+                                  float *sums, int64_t sums_stride, int64_t ahead)
 {
+    uint32_t *last = t->k_tail ? t->tail : NULL;
+    const int64_t a_row_bytes = t->a_stride * (int64_t)sizeof(uint16_t);
     const amx_operand left = {.pairs = a,
-                              .row_bytes = t->a_stride * (int64_t)sizeof(uint16_t),
+                              .row_bytes = a_row_bytes,
                               .other = SIDE / 2 * t->a_stride,
                               .step = SIDE,
                               .count = 1,
-                              .last = tail,
+                              .last = last,
                               .ahead = ahead};
     const amx_operand right = {.pairs = b,
                                .row_bytes = t->b_row * (int64_t)sizeof *b,
                                .other = SIDE,
                                .step = SIDE * t->b_row,
                                .count = 1};
+    const char *tail = (const char *)(a + t->k - SIDE);
+    for (int i = 0; last && i < TILE_ROWS; i++)
+        TILE_FILL(last + i * SIDE, (const uint16_t *)(tail + i * a_row_bytes), t->k_tail);
     TILE(choose_registers)(&left, &right, t->k / SIDE, 0, sums, sums_stride, t->rows, t->cols);
+}
+
+/* Multiplies to local memory and finishes D from there. The sums have a frame of their own, because
+ * a caller whose D has room for them keeps other sums on its stack. */
+static __attribute__((noinline)) TARGET void
+TILE(multiply_and_finish)(const tgi_tile *t, const uint32_t *a, const uint32_t *b, const float *c,
+                          float *d, const float *bias, double alpha, double beta, int64_t ahead)
+{
+    _Alignas(64) float sums[TILE_ROWS * TILE_ROWS];
+    TILE(multiply)(t, a, b, sums, TILE_ROWS * (int64_t)sizeof *sums, ahead);
+    TILE(finish_tile)(t, d, c, sums, bias, t->rows, alpha, beta);
 }
 
 /* Computes all tiles of a call. */
@@ -174,17 +173,9 @@ static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const
     const uint32_t *a = a_start, *b = b_start;
     const float *c = c_start, *bias = bias_start;
     float *d = d_start;
-    TILE(room) *room = t->room;
     const int is_whole = t->rows % SIDE == 0 && t->cols % SIDE == 0;
-    const int is_direct = t->has_room || (t->is_plain && !t->is_bf16 && is_whole);
-    const int64_t row_bytes = TILE_ROWS * (int64_t)sizeof *room->sums[0];
-    int half = 0; /* of the room */
-    if (t->k_tail)
-        TILE(fill_tail)(t, a, room->tails[0]);
-    for (int64_t left = t->tile_count;; half = !half) {
-        const int has_next_a = left > 1 && t->a_tile_stride;
-        const uint32_t *tail = t->k_tail ? room->tails[t->a_tile_stride ? half : 0] : NULL;
-        const int64_t ahead = has_next_a || !t->a_tile_stride ? t->a_ahead : 0;
+    for (int64_t left = t->tile_count;;) {
+        const int64_t ahead = left == 1 && t->a_tile_stride ? 0 : t->a_ahead;
         if (t->is_d_far) {
             for (int i = 0; i < t->rows; i++)
                 for (int j = 0; j < t->cols; j += SIDE)
@@ -192,26 +183,18 @@ static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const
             if (beta != 0.0 && c != d)
                 TILE(prefetch_c)(t, c, t->rows);
         }
-        if (t->k_tail && has_next_a)
-            TILE(fill_tail)(t, a + t->a_tile_stride, room->tails[!half]);
-        if (is_direct)
-            TILE(multiply)(t, a, b, d, t->d_row * (int64_t)sizeof *d, ahead, tail);
+        if (t->has_room || (t->is_plain && !t->is_bf16 && is_whole))
+            TILE(multiply)(t, a, b, d, t->d_row * (int64_t)sizeof *d, ahead);
         else
-            TILE(multiply)(t, a, b, room->sums[half], row_bytes, ahead, tail);
-        if (!is_direct && left < t->tile_count)
-            TILE(finish_tile)
-        (t, D_AT(d, -t->d_tile_stride), D_AT(c, -t->c_tile_stride), room->sums[!half],
-         D_AT(bias, -t->bias_tile_stride), t->rows, alpha, beta);
+            TILE(multiply_and_finish)(t, a, b, c, d, bias, alpha, beta, ahead);
         if (--left == 0)
-            break;
+            return;
         a += t->a_tile_stride;
         b += t->b_tile_stride;
         c = D_AT(c, t->c_tile_stride);
         d = D_AT(d, t->d_tile_stride);
         bias = D_AT(bias, t->bias_tile_stride);
     }
-    if (!is_direct)
-        TILE(finish_tile)(t, d, c, room->sums[half], bias, t->rows, alpha, beta);
 }
 
 /* Runs as many products as `iterations` x TGI_PEAK_CHAINS vectors of sums take, in four chains. */
@@ -263,7 +246,6 @@ static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
                                             .vectors_per_cycle = 8,
                                             .functions = TILE(tile_functions),
                                             .fma_loop = TILE(fma_loop),
-                                            .room_bytes = sizeof(TILE(room)),
                                             .open = TILE(open),
                                             .close = TILE(close)};
 

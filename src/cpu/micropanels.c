@@ -178,7 +178,7 @@ static void set_rows(tile_walk *walk, int is_rest)
     tgi_tile *tile = &walk->tile;
     tile->a_stride = is_apart ? left->rest_stride : left->is_in_micropanels ? rows : left->stride;
     tile->k_tail = is_apart ? 0 : left->k_tail;
-    tile->room = left->room;
+    tile->tail = left->tail;
     if (is_apart)
         walk->a = left->rest;
     const int64_t a_row = left->is_in_micropanels        ? s->k_elems

@@ -20,7 +20,7 @@ typedef struct tgi_left {
     int64_t stride;        /* as a_stride of tgi_tile */
     int is_in_micropanels; /* row tile by row tile, each k x (rows of the tile) */
     int k_tail;            /* these two as of tgi_tile */
-    void *room;
+    void *tail;
     /* The rows behind the larger tiles, packed along k, because tiles read and write whole ones;
      * NULL if they follow in `data`. */
     const void *rest;

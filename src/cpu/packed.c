@@ -49,8 +49,9 @@ static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision,
     const int64_t packed_rows = decision->is_a_packed ? tgi_round_up(decision->mc, tiles->rows)
                                 : tiles->open         ? tiles->rows
                                                       : 0;
-    run->a_bytes = tiles->room_bytes +
-                   packed_rows * tgi_cpu_find_pitch(tiles, decision->kc) * tiles->elem_bytes;
+    run->a_bytes = packed_rows * tgi_cpu_find_pitch(tiles, decision->kc) * tiles->elem_bytes;
+    if (!decision->is_a_packed)
+        run->a_bytes += tgi_cpu_count_tail_bytes(tiles);
     run->b_bytes = decision->is_b_packed ? k_elems * strip_cols * tiles->elem_bytes : 0;
     run->running_bytes =
         needs_running(p, run->chunk_count) ? rows_kept * nc * tiles->accum_bytes : 0;

@@ -14,6 +14,11 @@ int64_t tgi_cpu_find_pitch(const tgi_tile_set *tiles, int64_t k)
            line_elems;
 }
 
+int64_t tgi_cpu_count_tail_bytes(const tgi_tile_set *tiles)
+{
+    return tiles->open ? tiles->rows * tiles->k_multiple * tiles->elem_bytes : 0;
+}
+
 #define PACKED_DEPTH 16 /* values of k, even: pairs are not torn apart */
 
 /* Fills the micropanels of a packed B with zeros behind k, to whole multiples. */
@@ -97,10 +102,14 @@ static void read_a(const tgi_packing *packing, const tgi_micropanels *s, int64_t
     if (!tiles->open)
         return;
     left->k_tail = (int)(k % (tiles->k_multiple * tiles->k_per_elem));
-    left->rest = s->rows > larger_rows ? block : NULL;
-    if (left->rest)
-        left->rest_stride =
-            pack_rows(packing, s, s->row + larger_rows, s->rows - larger_rows, k0, k, block);
+    left->tail = block;
+    left->rest = NULL;
+    if (s->rows == larger_rows)
+        return;
+    block += tgi_cpu_count_tail_bytes(tiles);
+    left->rest = block;
+    left->rest_stride =
+        pack_rows(packing, s, s->row + larger_rows, s->rows - larger_rows, k0, k, block);
 }
 
 void tgi_cpu_pack_a(const tgi_packing *packing, tgi_micropanels *s, int64_t k0, int64_t k,
@@ -110,8 +119,6 @@ void tgi_cpu_pack_a(const tgi_packing *packing, tgi_micropanels *s, int64_t k0, 
     const tgi_problem *p = packing->call->problem;
     const tgi_tile_set *tiles = packing->tiles;
     int64_t bytes = tgi_type_bytes(p->type);
-    left->room = block;
-    block += tiles->room_bytes;
     if (!packing->decision->is_a_packed) {
         read_a(packing, s, k0, k, left, block);
         return;

@@ -36,7 +36,7 @@ typedef struct tgi_tile {
     int64_t b_row, c_row, d_row;
     int k_tail;       /* numbers of an A in place in a last step that takes more, in a set that
                          opens; 0: there is no such step */
-    void *room;       /* in a set that opens: memory of the thread, as room_bytes tells */
+    void *tail;       /* if there is: memory for that step's part of a tile's A */
     int rows, cols;   /* 1 .. those of the set; functions for a single number know their rows */
     int is_plain;     /* D is the sums as they are */
     int has_room;     /* D has the room of a whole tile, and gets its sums as they are */
@@ -75,7 +75,6 @@ typedef struct tgi_tile_set {
     /* Runs `iterations` x TGI_PEAK_CHAINS vectors of independent multiply-adds on registers, for
      * the peak; NULL in a set of narrow tiles. */
     double (*fma_loop)(int64_t iterations);
-    int64_t room_bytes; /* whole lines, for tiles of a thread; 0: none */
     /* `open` and `close` are NULL if registers need no preparation. Otherwise a thread runs tiles
      * between the two calls, and A lies along k. Tiles at an edge read whole tiles of A and B, and
      * write a whole tile if D has room for it. An A in place has whole tiles of rows. */

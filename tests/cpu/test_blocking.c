@@ -224,9 +224,9 @@ static void test_thread_counts(void **state)
     (void)state;
     assert_int_equal(tgi_model_cpu_threads(0.0, 8), 1);
     assert_int_equal(tgi_model_cpu_threads(0.7e-6, 8), 1);
-    assert_int_equal(tgi_model_cpu_threads(4e-6, 8), 3);
+    assert_int_equal(tgi_model_cpu_threads(4e-6, 8), 6);
     assert_int_equal(tgi_model_cpu_threads(11e-6, 1), 1);
-    assert_int_equal(tgi_model_cpu_threads(11e-6, 64), 6);
+    assert_int_equal(tgi_model_cpu_threads(11e-6, 64), 10);
     assert_int_equal(tgi_model_cpu_threads(1.0, 64), 64);
 }
 
