@@ -27,6 +27,16 @@ static __device__ __forceinline__ float tgi_make_opaque(float value)
     return value;
 }
 
+/* Copies the sums to registers that the compiler does not take for the same values. */
+template <int Count>
+static __device__ __forceinline__ void tgi_copy_opaque(const float (&from)[Count],
+                                                       float (&sum)[Count])
+{
+#pragma unroll
+    for (int i = 0; i < Count; i++)
+        sum[i] = tgi_make_opaque(from[i]);
+}
+
 /* Keeps the compiler from moving reads and writes of the sums past this point. */
 template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (&sum)[Count])
 {

@@ -244,6 +244,22 @@ tgi_sum_tile(const tgi_wgmma_args &args, char *shared, int rank, int group,
     Shape::feed::template sum<Shape>(at, tile, ring, repair, deferred, sum);
 }
 
+/* Sums the products of a tile by the shape that the problem has. There are none in pass 0. */
+template <class Shape, class Second>
+static __device__ __forceinline__ void
+tgi_sum_pass(int pass, const tgi_wgmma_args &args, char *shared, int rank, int group,
+             const tgi_cluster_tile &tile, tgi_ring<Shape::stages> &ring,
+             typename Shape::feed::repair &repair, typename Shape::deferred &deferred,
+             float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    if (Shape::has_first_pass && pass == 0)
+        return;
+    if (!tgi_is_one_shape<Shape, Second> && args.is_second)
+        tgi_sum_tile<Second>(args, shared, rank, group, tile, ring, repair, deferred, sum);
+    else
+        tgi_sum_tile<Shape>(args, shared, rank, group, tile, ring, repair, deferred, sum);
+}
+
 template <class Shape, class Second>
 static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::arguments &given,
                                                    char *shared, int rank, int group)
@@ -265,15 +281,30 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
             tgi_find_terms(at, tile).copy(tgi_is_c_staged<Shape>(args, tile));
         float sum[Shape::blocks][Shape::cols / 2] = {};
         typename feed::repair repair(args);
-        if (!tgi_is_one_shape<Shape, Second> && args.is_second)
-            tgi_sum_tile<Second>(args, shared, rank, group, tile, ring, repair, deferred, sum);
-        else
-            tgi_sum_tile<Shape>(args, shared, rank, group, tile, ring, repair, deferred, sum);
-        tgi_pin_sums(sum[0]);
-        if (feed::is_sliced) /* sums of slices leave no registers for the tile */
-            tile = schedule.tile(tgi_make_opaque(i));
-        if (has_epilogue)
-            tgi_finish_tile<Shape>(at, tile, ring, sum[0]);
+        /* Opaque, or the compiler would give a pass 0 code of its own. */
+        int pass = tgi_make_opaque(!Shape::has_first_pass || !has_epilogue ||
+                                           !args.is_activation_alone || i != schedule.begin()
+                                       ? 1
+                                       : 0);
+#pragma unroll 1
+        do {
+            if constexpr (Shape::has_first_pass) {
+                /* Sums that an activation has touched would not be summed to at full rate. */
+                float fresh[Shape::blocks][Shape::cols / 2] = {};
+                tgi_sum_pass<Shape, Second>(pass, args, shared, rank, group, tile, ring, repair,
+                                            deferred, fresh);
+                tgi_pin_sums(fresh[0]);
+                tgi_copy_opaque(fresh[0], sum[0]);
+            } else {
+                tgi_sum_pass<Shape, Second>(pass, args, shared, rank, group, tile, ring, repair,
+                                            deferred, sum);
+                tgi_pin_sums(sum[0]);
+            }
+            if (feed::is_sliced) /* sums of slices leave no registers for the tile */
+                tile = schedule.tile(tgi_make_opaque(i));
+            if (has_epilogue)
+                tgi_finish_tile<Shape>(at, tile, ring, sum[0]);
+        } while (Shape::has_first_pass && pass++ == 0);
         /* They arrive while the blocks of the cluster exchange sums. */
         tgi_fragment_vectors vectors = tgi_request_vectors<Shape>(args, tile, group);
         const int row = tile.row;
