@@ -98,8 +98,9 @@ static void test_boxes(void **state)
                  {"2,8,2,512,512,128:bf16:qe=2:qr=256", "64x128,64x128,64x16,"},      /* not Q */
                  {"2,8,2,512,512,128:bf16:kh=0", "64x128,64x128,64x16,"},             /* not K */
                  {"16,32,8,1,512,128:bf16", "64x32,64x32,64x16,"}, /* one row of each head */
-                 {"16,32,8,1,1024,40:bf16", "64x64,64x64,64x16,"},
-                 {"16,32,8,1,4096,40:bf16", ""},              /* threads copy rows of 80 bytes */
+                 {"16,32,8,1,1024,40:bf16", "64x16,"},             /* K and V as they lie */
+                 {"16,32,8,1,1024,40:bf16:kr=48:vr=48", "64x64,64x64,64x16,"}, /* with gaps */
+                 {"16,32,8,1,4096,40:bf16:kr=48:vr=48", ""},  /* threads copy rows */
                  {"16,32,8,2,512,128:bf16", "64x32,64x32,"}}; /* rows of four heads in a tile */
     tg_context *context;
     (void)state;

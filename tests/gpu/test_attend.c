@@ -22,6 +22,7 @@
 #define CASE_COUNT 400
 #define SHORT_COUNT 60
 #define RUN_COUNT 16
+#define DENSE_COUNT 160
 #define LIST_COUNT 5 /* slopes and four lists */
 
 /* The memory of a case on the device. */
@@ -262,6 +263,46 @@ static void test_short(void **state)
     tg_destroy_context(context);
 }
 
+/* Draws an attention of few queries whose rows of K and V have no gaps and an odd number of units
+ * of 16 bytes. Rows of few queries have dense tiles of them. */
+static tg_attention draw_dense(int index, uint64_t *random)
+{
+    static const int64_t sizes[] = {8, 24, 40, 56, 72, 120, 136, 248};
+    const int64_t size = sizes[index % 8], n = 1 + (int64_t)(check_next_random(random) % 900);
+    const uint64_t flags = check_next_random(random);
+    tg_attention a;
+    tg_init_attention(&a, sizeof a, index % 2 ? TG_TYPE_BF16 : TG_TYPE_FP16, 1 + (index & 1), 4,
+                      flags & 1 ? 1 : 4, 1 + (int64_t)(flags >> 8 & 7), n, size);
+    a.v_head_size = flags >> 12 & 3 ? size : sizes[flags >> 32 & 7];
+    a.causal = (tg_causal)((flags >> 16) % 3);
+    a.soft_cap = flags >> 18 & 1 ? 3.5 : 0.0;
+    a.has_log_sum_exp = (flags >> 19) & 1;
+    if ((flags >> 20) % 4 == 0)
+        a.keys_before = (int64_t)(check_next_random(random) % 300);
+    a.has_key_lengths = (flags >> 40) % 3 == 0;
+    a.has_key_offsets = (flags >> 48) % 3 == 0;
+    if ((flags >> 48) % 3 == 1) {
+        a.page_rows = 64;
+        a.pages_stride = (n + a.page_rows - 1) / a.page_rows + 1;
+        a.page_count = a.batch_count * a.pages_stride;
+    }
+    return a;
+}
+
+static void test_dense(void **state)
+{
+    tg_context *context = gpu_open_context();
+    uint64_t random = stride_choose_seed(18);
+    (void)state;
+    for (int i = stride_get_first(); i < DENSE_COUNT; i += stride_get()) {
+        const tg_attention a = draw_dense(i, &random);
+        attention_case c;
+        case_open(&c, &a, i / 8 % 2 ? FILL_UNIFORM_HEADS : FILL_NONFINITE_HEADS, 0, &random);
+        check_case(context, &c, i);
+    }
+    tg_destroy_context(context);
+}
+
 /* Makes an attention a little wrong, as a broken kernel would compute it. */
 static void break_attention(tg_attention *a, int mutant)
 {
@@ -318,7 +359,7 @@ int main(void)
         cmocka_unit_test(test_hostile), cmocka_unit_test(test_nonfinite),
         cmocka_unit_test(test_ones),    cmocka_unit_test(test_long),
         cmocka_unit_test(test_runs),    cmocka_unit_test(test_short),
-        cmocka_unit_test(test_mutants)};
+        cmocka_unit_test(test_dense),   cmocka_unit_test(test_mutants)};
     if (!gpu_is_there(sizeof tests / sizeof tests[0]))
         return GPU_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,9 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
                     tgi_attend_has_map(a, choice, tgi_attend_map_ids[2]),
                     tgi_attend_has_map(a, choice, tgi_attend_map_ids[3])},
         .has_runs = a->page_rows % TGI_ATTEND_RUN == 0,
+        .is_dense = tgi_attend_is_dense(a, choice) &&
+                    tgi_attend_is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES) &&
+                    tgi_attend_is_aligned(a, TGI_ATTENTION_V, UNIT_BYTES),
         .box_rows = (int32_t)tgi_attend_count_box_rows(a, choice->step_keys),
         .has_d_units = tgi_attend_is_aligned(a, TGI_ATTENTION_D, UNIT_BYTES),
         .page_rows = make_divisor(a->page_rows),

@@ -35,6 +35,21 @@ static int is_slow(const tgi_attention_choice *choice, int64_t elems)
            choice->split_keys >= steps * choice->row->keys;
 }
 
+/* Returns 1 if the rows of a head of K or V have no gaps and an odd number of units. */
+static int has_no_gaps(const tg_attention *a, tgi_attention_tensor_id id)
+{
+    const tgi_attention_tensor t = tgi_attention_get(a, id);
+    return t.counts[3] % SECTOR_ELEMENTS == SECTOR_ELEMENTS / 2 &&
+           t.heads->row_stride == t.counts[3] && t.heads->element_stride == 1;
+}
+
+int tgi_attend_is_dense(const tg_attention *a, const tgi_attention_choice *choice)
+{
+    return choice->row->kind == TGI_ATTENTION_THIN && choice->row->has_boxes &&
+           a->page_rows % choice->step_keys == 0 && has_no_gaps(a, TGI_ATTENTION_K) &&
+           has_no_gaps(a, TGI_ATTENTION_V);
+}
+
 int tgi_attend_describe(const tg_attention *a, const tgi_attention_choice *choice,
                         tgi_attention_tensor_id id, tgi_tensor *tensor)
 {
@@ -66,6 +81,8 @@ int tgi_attend_describe(const tg_attention *a, const tgi_attention_choice *choic
         tensor->count[1] = ROWS_MAX; /* the lists know */
         tensor->count[3] = 1;
     }
+    if (!is_q && tgi_attend_is_dense(a, choice))
+        return 0;
     if (is_d && (choice->row->kind != TGI_ATTENTION_WIDE || choice->split_count > 1))
         return 0;
     int is_fit = choice->row->has_boxes && !is_slow(choice, t.counts[3]) && box_rows > 0 &&

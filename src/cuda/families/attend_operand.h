@@ -15,6 +15,10 @@ extern const tgi_attention_tensor_id tgi_attend_map_ids[TGI_ATTEND_MAP_COUNT];
  * where there is none. */
 int64_t tgi_attend_count_box_rows(const tg_attention *a, int64_t keys);
 
+/* Returns 1 if tiles of K and V are dense (kernels/attend/attend_dense.cuh), provided that both are
+ * aligned. */
+int tgi_attend_is_dense(const tg_attention *a, const tgi_attention_choice *choice);
+
 /* Describes K, V, Q or D as a tensor of elements, rows, heads, and batch entries or pages. Returns
  * 0 if TMA cannot read it, or store it. */
 int tgi_attend_describe(const tg_attention *a, const tgi_attention_choice *choice,

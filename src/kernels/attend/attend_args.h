@@ -40,6 +40,7 @@ typedef struct tgi_attend_args {
     int32_t has_runs;         /* 1: no page ends within a run of keys */
     int32_t has_map[4];       /* K, V, Q, D: 1: TMA copies it */
     int32_t box_rows;         /* rows of a TMA box, a divisor of a step's keys */
+    int32_t is_dense;         /* 1: tiles of K and V are dense (attend_dense.cuh) */
     int32_t has_d_units;      /* 1: 16 bytes of D can be stored at once */
     tgi_divisor page_rows;
     float *splits; /* with more than one split: sums of each split, see tgi_attend_split_floats */

@@ -7,6 +7,7 @@
 #define TGI_ATTEND_CLUSTERS_CUH
 
 #include "kernels/attend/attend.cuh"
+#include "kernels/attend/attend_dense.cuh"
 #include "kernels/attend/attend_ring.cuh"
 #include "kernels/ptx/cluster.cuh"
 #include "kernels/ptx/cluster_memory.cuh"
@@ -63,13 +64,16 @@ struct tgi_attend_box_tiles : tgi_attend_tiles<Products, Tiles> {
     typedef tgi_attend_tiles<Products, Tiles> base;
     const int has_boxes;
     const uint32_t barriers; /* a barrier for each place, and one for the queries */
+    const tgi_attend_offsets<Products> own_k, own_v;
 
     /* The barriers of the warps come behind the tiles of the last of them. */
     __device__ __forceinline__ tgi_attend_box_tiles(const tgi_attend_args &args,
                                                     const tgi_attend_place &at, uint32_t first)
-        : base(args, at, first),
-          has_boxes(args.has_map[0] && args.has_map[1] && !args.attention.has_key_offsets),
-          barriers(find_barriers(args, first))
+        : base(args, at, first), has_boxes(args.is_dense || (args.has_map[0] && args.has_map[1] &&
+                                                             !args.attention.has_key_offsets)),
+          barriers(find_barriers(args, first)),
+          own_k(Products::find_in_k(), get_row_bytes(args, 0), 1),
+          own_v(Products::find_in_v(), get_row_bytes(args, 1), 0)
     {
         if (tgi_thread() % 32 == 0) {
             TGI_FOR_UNROLLED(i, 3)
@@ -78,8 +82,23 @@ struct tgi_attend_box_tiles : tgi_attend_tiles<Products, Tiles> {
             TGI_FOR_UNROLLED(i, Tiles + 1)
             tgi_barrier_init(barriers + 8 * i, 1);
             tgi_fence_barrier_init();
+            for (int i = 0; args.is_dense && i < Tiles / 2; i++)
+                tgi_write_shared_unit(first + (2 * i + 1) * base::BYTES - 16, {0, 0, 0, 0});
         }
         __syncwarp();
+    }
+
+    /* Returns the bytes of a row of K or V in a dense tile, or 0 if tiles have strips. */
+    static __device__ __forceinline__ uint32_t get_row_bytes(const tgi_attend_args &args, int is_v)
+    {
+        const tg_attention &a = args.attention;
+        const int64_t size = is_v ? a.v_head_size : a.head_size;
+        return args.is_dense ? 2 * static_cast<uint32_t>(size) : 0;
+    }
+
+    __device__ __forceinline__ tgi_attend_offset_line<Products> find_line(int is_v) const
+    {
+        return {this->tile, is_v ? own_v : own_k};
     }
 
     static __device__ __forceinline__ uint32_t find_barriers(const tgi_attend_args &args,
@@ -107,6 +126,10 @@ struct tgi_attend_box_tiles : tgi_attend_tiles<Products, Tiles> {
         const int key_0 = this->place.begin + i / 2 * Products::keys;
         if (!has_boxes)
             base::copy(i);
+        else if (key_0 < this->place.end && this->p.is_dense)
+            tgi_attend_copy_dense<Products>(this->p, this->place, i % 2, key_0,
+                                            get_row_bytes(this->p, i % 2), this->filled,
+                                            barriers + i % Tiles * 8);
         else if (key_0 < this->place.end)
             tgi_attend_copy_boxes<Products>(this->p, this->place, i % 2, key_0, this->filled,
                                             barriers + i % Tiles * 8);
@@ -130,6 +153,9 @@ struct tgi_attend_box_tiles : tgi_attend_tiles<Products, Tiles> {
             Products::template wait_copies<Tiles - 2>();
         if (has_boxes)
             tgi_barrier_wait(barriers + i % Tiles * 8, i / Tiles % 2);
+        const int keys = this->place.keys - this->place.begin - i / 2 * Products::keys;
+        if (this->p.is_dense && i % 2 && keys < Products::keys)
+            tgi_attend_clear_rows<Products>(this->tile, keys, get_row_bytes(this->p, 1));
         __syncwarp();
         copy(i + Tiles - 1);
         this->advance(this->filled);

@@ -85,10 +85,10 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
 
     /* Forms the scores of a step, unscaled. beside(i) is called between products, for
      * i < Head / 16 * Keys / 16. */
-    template <typename Beside>
-    static __device__ __forceinline__ void
-    score(const tgi_attend_line &own_q, const tgi_attend_line &own_k,
-          float (&scores)[Blocks][Keys / 8][4], Beside beside)
+    template <class Line, typename Beside>
+    static __device__ __forceinline__ void score(const tgi_attend_line &own_q, const Line &own_k,
+                                                 float (&scores)[Blocks][Keys / 8][4],
+                                                 Beside beside)
     {
         enum { ROUND = Keys / 16 };
         uint32_t line[2][Blocks][4]; /* two units of Q: the current one and the next */
@@ -121,8 +121,8 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
     }
 
     /* Adds weights times V, and calls beside(i) as `score` does. */
-    template <typename Beside>
-    static __device__ __forceinline__ void add(const tgi_attend_line &own_v,
+    template <class Line, typename Beside>
+    static __device__ __forceinline__ void add(const Line &own_v,
                                                const uint32_t (&weights)[Blocks][Keys / 16][4],
                                                state_of_rows &state, Beside beside)
     {

@@ -78,8 +78,8 @@ template <class Products, class Tiles> struct tgi_attend_steps {
         weight_array weights;
         int is_nonfinite = 0;
         tiles.start(i);
-        Products::score(tgi_attend_line(q + Products::find_in_q()),
-                        tgi_attend_line(tiles.tile + Products::find_in_k()), scores, [](int) {});
+        Products::score(tgi_attend_line(q + Products::find_in_q()), tiles.find_line(0), scores,
+                        [](int) {});
         tiles.end();
         if (!p.is_plain)
             tgi_attend_finish<KEYS, BLOCKS>(p, place, key_0, scores);
@@ -91,7 +91,7 @@ template <class Products, class Tiles> struct tgi_attend_steps {
             is_nonfinite =
                 Products::has_any(tgi_attend_clear_nonfinite<Products, Products::copiers>(
                     tiles.tile, tgi_find_copier<Products::copiers>()));
-        Products::add(tgi_attend_line(tiles.tile + Products::find_in_v()), weights, state,
+        Products::add(tiles.find_line(1), weights, state,
                       [&](int fragment) { weigh_beside(fragment, scores, references, weights); });
         tiles.end();
         if (is_nonfinite)

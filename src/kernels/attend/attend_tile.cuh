@@ -306,12 +306,6 @@ static __device__ __forceinline__ void tgi_attend_copy_keys(const tgi_attend_arg
     if (key_0 < place.begin || key_0 >= place.end)
         return;
     if (p.has_units[1 + is_v] && p.has_runs && key_0 + KEYS <= place.keys) {
-        /* A warp that copies alone uses one piece of code for its whole step. It has few steps, and
-         * fetching code that runs once takes time. */
-        if (Products::copiers == 32 && p.attention.page_rows == 0) {
-            tgi_attend_copy_run<Products, KEYS>(p, place, heads, size, key_0, tile);
-            return;
-        }
 #pragma unroll 1
         for (int row = 0; row < KEYS; row += RUN)
             tgi_attend_copy_run<Products, RUN>(p, place, heads, size, key_0 + row,
@@ -385,6 +379,12 @@ template <class Products, int Tiles> struct tgi_attend_tiles {
         copier.start(p, copied % 2, place.begin + copied / 2 * KEYS, place.end, filled + own);
         Products::template wait_copies<Tiles - 2>();
         advance(filled);
+    }
+
+    /* Returns where the lane reads the tile. */
+    __device__ __forceinline__ tgi_attend_line find_line(int is_v) const
+    {
+        return tgi_attend_line(tile + (is_v ? Products::find_in_v() : Products::find_in_k()));
     }
 
     /* Ends the product with the tile. */
