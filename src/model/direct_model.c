@@ -82,6 +82,16 @@ double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     return f->short_s + fmax(latency_s + lines_s + issue_s, find_least_seconds(gpu, p));
 }
 
+double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int by_elements = work->access != TGI_ACCESS_VECTORS;
+    const double blocks = work->block_count / gpu->sm_count;
+    const double block_s = f->piece_block_s[0] + work->block_k * f->piece_block_s[1 + by_elements];
+    return f->piece_s[0] + by_elements * f->piece_s[1] + (work->block_k - 1.0) * f->piece_s[2] +
+           fmax(blocks * block_s, find_least_seconds(gpu, p));
+}
+
 double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
@@ -89,6 +99,6 @@ double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     const double pieces = work->block_count * work->tile_count / gpu->sm_count;
     const double start_s = f->strip_s[0] + work->is_moved * f->strip_s[1] +
                            (work->is_long && p->a.col != 1) * f->strip_s[2];
-    return start_s + pieces * (f->strip_piece_s[work->is_long ? 2 : by_elements] +
-                               work->is_moved * f->strip_piece_s[3]);
+    const int form = tgi_type_bytes(p->type) == 1 ? 4 : work->is_long ? 2 : by_elements;
+    return start_s + pieces * (f->strip_piece_s[form] + work->is_moved * f->strip_piece_s[3]);
 }

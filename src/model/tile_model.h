@@ -100,6 +100,10 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
 /* Returns the seconds of its short function, whose threads form one element of D. */
 double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
+/* Returns the seconds of its pieces, whose threads form eight columns of rows of D. */
+double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
+                               const tgi_tile_work *work);
+
 /* Returns the seconds of its strips: block_count blocks form tile_count times 32 x 32 of D each. */
 double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);

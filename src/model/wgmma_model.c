@@ -10,10 +10,17 @@
 typedef struct step_seconds {
     double busy_s;           /* matrix instructions or TMA, whichever is slower */
     double wait_s;           /* from the request for a stage to its use */
+    double request_s;        /* from the request for a stage to that for the next */
     double run_s;            /* end of each run of k but the last */
     double stages_under_way; /* stages that are filled while others are multiplied */
     double slack_s;          /* wait of the products for copies */
 } step_seconds;
+
+/* Returns 1 for types of 16 and 8 bits, to which some figures are fitted. */
+static int is_narrow(const tgi_wgmma_case *c)
+{
+    return tgi_type_bytes(c->kernel->type) <= 2;
+}
 
 static step_seconds find_step_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers,
                                       double busy_share)
@@ -27,6 +34,7 @@ static step_seconds find_step_seconds(const tgi_wgmma_case *c, const tgi_wgmma_r
     const double multiplied_stages = tgi_type_is_fp8(kernel->type) ? 2.0 : 1.0;
     return (step_seconds){.busy_s = fmax(multiply_s, fill_s),
                           .wait_s = tgi_wgmma_wait_seconds(c, readers),
+                          .request_s = is_narrow(c) ? c->figures->wgmma_request_s : 0.0,
                           .run_s = sum_bytes / c->figures->slice_run_bytes_per_s,
                           .stages_under_way = c->work->stage_count - multiplied_stages,
                           .slack_s = fmax(0.0, fill_s - multiply_s)};
@@ -37,8 +45,10 @@ static double find_tile_seconds(const tgi_wgmma_case *c, const step_seconds *ste
                                 double memory_share)
 {
     const double wait_s = step->wait_s * (1.0 + c->figures->wgmma_loaded_share * memory_share);
+    const double requests = fmin(steps, step->stages_under_way) - 1.0;
     return step->run_s * (ceil(steps / RUN_CHUNKS) - 1.0) +
-           fmax(steps * step->busy_s, wait_s * fmax(1.0, steps / step->stages_under_way));
+           fmax(steps * step->busy_s,
+                wait_s * fmax(1.0, steps / step->stages_under_way) + requests * step->request_s);
 }
 
 /* Returns the seconds of all rounds of tiles, apart from memory's rate. */
@@ -89,10 +99,12 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const double own_s = find_own_seconds(&c, &step, fmin(1.0, memory_s / idle_s));
     const double finish_s = tgi_wgmma_finish_seconds(&c);
     const double fetched_s = own_s - find_ahead_seconds(work, &step, finish_s);
+    /* Blocks of the next kernel, which start early, find no free multiprocessor. */
+    const double full_s = is_narrow(&c) && busy_share > 0.5 ? f->wgmma_full_s : 0.0;
     /* Products and memory share the power of the chip, which lowers the clock. */
     const double power_s = f->wgmma_power_share *
                            fmax(0.0, fmin(products_s, memory_s) - f->wgmma_power_free * memory_s);
-    const double seconds = f->wgmma_launch_s + tgi_wgmma_start_seconds(&c, &readers) +
+    const double seconds = f->wgmma_launch_s + full_s + tgi_wgmma_start_seconds(&c, &readers) +
                            join_seconds(fetched_s, f->wgmma_memory_start_s + memory_s) + finish_s +
                            tgi_wgmma_partial_store_seconds(&c) + power_s +
                            tgi_wgmma_partial_add_seconds(&c);

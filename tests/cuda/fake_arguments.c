@@ -15,31 +15,11 @@ static tg_type find_type(const char *kernel)
                                      : TG_TYPE_FP32;
 }
 
-/* Returns the argument of strips as that of the short function, which has less. */
-static tgi_short_args shorten_strips(const tgi_strip_args *from, tg_type type)
-{
-    return (tgi_short_args){.a = from->a,
-                            .b = from->b,
-                            .d = from->d,
-                            .a_row = from->a_row,
-                            .a_k = from->a_k,
-                            .b_col = from->b_col,
-                            .b_k = from->b_k,
-                            .d_row = from->d_row,
-                            .d_col = 1,
-                            .a_batch = from->a_batch,
-                            .b_batch = from->b_batch,
-                            .d_batch = from->d_batch,
-                            .m = from->m,
-                            .n = from->n,
-                            .k = from->k,
-                            .d_type = type};
-}
-
 const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const void *argument,
                                  void *expanded, size_t expanded_bytes)
 {
-    tgi_short_args from;
+    tgi_sums_args from;
+    tg_type a_type = find_type(kernel), b_type = a_type;
     tgi_gemm_args to;
     const int adds_sums = strncmp(kernel, "tgi_add_sums_", 13) == 0;
     if (adds_sums) {
@@ -49,8 +29,10 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
     if (strncmp(kernel, "tgi_strip_", 10) == 0) {
         tgi_strip_args strips;
         memcpy(&strips, argument, sizeof strips);
-        from = shorten_strips(&strips, find_type(kernel));
-    } else if (strncmp(kernel, "tgi_short_", 10) == 0) {
+        from = strips.sums;
+        a_type = strips.a_type;
+        b_type = strips.b_type;
+    } else if (strncmp(kernel, "tgi_short_", 10) == 0 || strncmp(kernel, "tgi_piece_", 10) == 0) {
         memcpy(&from, argument, sizeof from);
     } else {
         return argument;
@@ -63,7 +45,8 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
     to.problem.a = (tgi_layout){from.a_row, from.a_k, from.a_batch};
     to.problem.b = (tgi_layout){from.b_k, from.b_col, from.b_batch};
     to.problem.d = (tgi_layout){from.d_row, from.d_col, from.d_batch};
-    to.problem.type = to.problem.b_type = find_type(kernel);
+    to.problem.type = a_type;
+    to.problem.b_type = b_type;
     to.problem.d_type = from.d_type;
     to.problem.epilogue.alpha = 1.0;
     to.a = from.a;

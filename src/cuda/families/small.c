@@ -7,14 +7,13 @@
 #include <stdlib.h>
 
 #include "cuda/families/gemm.h"
+#include "cuda/families/small.h"
 #include "kernels/small/small_shape.h"
 #include "model/figures.h"
 
 #define WARP 32
 #define LINE_BYTES 128.0
 #define BLOCK_DEPTH_MAX 64 /* threads along the third dimension of a block */
-/* The D of strips may take this share of L2. Other rows store a larger one in as little time. */
-#define STRIP_L2_SHARE 0.7
 
 /* Returns 1 for a row of wide tiles, whose threads share out the sums of a tile, while the warps of
  * other rows share out k. */
@@ -241,66 +240,13 @@ static void propose_short(const tgi_machine *machine, const tgi_problem *given,
         try_short(machine, &p, lanes, is_transposed, proposal);
 }
 
-/* Returns 1 if strips can form the problem, whose D has contiguous rows. A longer k pays only where
- * units of 16 bytes lie along it in B. */
-static int has_strips(const tgi_machine *machine, const tgi_problem *p)
-{
-    const double d_bytes =
-        (double)p->m * (double)p->n * (double)p->batch_count * (double)tgi_type_bytes(p->d_type);
-    const int64_t most = INT32_MAX / 2;
-    const int has_units = p->b.row == 1 && tgi_gemm_has_b_vectors(p, 1) && p->k % 8 == 0;
-    return !p->is_batch_invariant && tgi_epilogue_is_sum_alone(&p->epilogue) && p->d.col == 1 &&
-           p->d_type == p->type && (p->a.col == 1 || p->a.row == 1) &&
-           (p->b.col == 1 || p->b.row == 1) && p->m <= most && p->n <= most &&
-           p->batch_count <= TGI_GRID_HEIGHT_MAX &&
-           (p->k <= TGI_SMALL_STRIP_K_SHORT || (p->k <= TGI_SMALL_STRIP_K_MAX && has_units)) &&
-           d_bytes <= STRIP_L2_SHARE * (double)machine->gpu.l2_bytes;
-}
-
-/* Proposes strips, if they are predicted to be faster than what was proposed before. They are so
- * long that all blocks run at once. */
-static void propose_strips(const tgi_machine *machine, const tgi_problem *given,
-                           tgi_proposal *proposal)
-{
-    tgi_problem p = *given;
-    const int is_transposed = p.d.col != 1;
-    if (is_transposed)
-        tgi_problem_transpose(&p);
-    if (!proposal->is_legal || !has_strips(machine, &p))
-        return;
-    const int warps = TGI_SMALL_STRIP_THREADS / WARP;
-    const int64_t needed = tgi_divide_up(p.m, TGI_SMALL_STRIP_ROWS);
-    const int rows = needed > 2 ? warps : (int)needed;
-    const int64_t pieces = tgi_divide_up(p.n, TGI_SMALL_STRIP_COLS);
-    const int64_t down = tgi_divide_up(needed, rows);
-    const int64_t all = down * p.batch_count * tgi_divide_up(pieces, warps / rows);
-    const int resident = TGI_SMALL_STRIP_BLOCKS(p.k);
-    const int64_t wanted = tgi_divide_up(all, (int64_t)machine->gpu.sm_count * resident);
-    const int64_t each = wanted < pieces ? wanted : pieces;
-    const int64_t across = tgi_divide_up(tgi_divide_up(pieces, each), warps / rows);
-    const int has_units = p.b.row == 1 && tgi_gemm_has_b_vectors(&p, 1) && p.k % 4 == 0;
-    const tgi_tile_work work = {.block_count = (double)all,
-                                .tile_count = warps,
-                                .is_long = p.k > TGI_SMALL_STRIP_K_SHORT,
-                                .is_moved = !tgi_gemm_has_d_vectors(&p),
-                                .access = has_units ? TGI_ACCESS_VECTORS : TGI_ACCESS_ELEMENTS};
-    const double seconds = tgi_model_strip_seconds(&machine->gpu, &p, &work);
-    if (down > TGI_GRID_HEIGHT_MAX || seconds >= proposal->predicted_s)
-        return;
-    proposal->predicted_s = seconds;
-    proposal->resident_blocks = resident;
-    proposal->workspace_bytes = proposal->shared_bytes = 0;
-    proposal->decision.tile = (tgi_tile_decision){.split_elems = p.k,
-                                                  .split_count = 1,
-                                                  .is_transposed = is_transposed,
-                                                  .strip_cols = (int)each * TGI_SMALL_STRIP_COLS,
-                                                  .strip_rows = rows,
-                                                  .direct_blocks = across * down * p.batch_count};
-}
-
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
+    if (tgi_small_is_strip(kernel)) {
+        tgi_small_propose_strip_row(machine, p, proposal);
+        return;
+    }
     const int64_t row_blocks = tgi_divide_up(p->m, kernel->tile_rows);
     const int64_t col_blocks = tgi_divide_up(p->n, kernel->tile_cols);
     const int64_t most_splits =
@@ -343,8 +289,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     if (has_direct(kernel) && tgi_arch_has(machine->gpu.capability, TGI_FEATURE_TMA)) {
         propose_direct(machine, p, proposal);
         propose_short(machine, p, proposal);
-        if (kernel->math == TGI_MATH_mma)
-            propose_strips(machine, p, proposal);
+        if (kernel->math == TGI_MATH_mma && proposal->is_legal)
+            tgi_small_propose_strips(machine, p, proposal);
     }
 }
 
@@ -353,8 +299,8 @@ static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tilin
     tgi_gemm_describe_tiling(proposal, tiling);
     if (proposal->decision.tile.direct_blocks) {
         tiling->block_count = proposal->decision.tile.direct_blocks;
-        tiling->thread_count =
-            proposal->decision.tile.strip_cols ? TGI_SMALL_STRIP_THREADS : TGI_SMALL_DIRECT_THREADS;
+        tiling->thread_count = proposal->decision.tile.direct_lanes ? TGI_SMALL_DIRECT_THREADS
+                                                                    : TGI_SMALL_STRIP_THREADS;
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
+#include "cuda/families/small.h"
 #include "kernels/small/small_shape.h"
 
 /* Prepares the launch of the function without stages. */
@@ -45,6 +46,22 @@ static void prepare_short(const tgi_problem *p, const tgi_proposal *proposal,
              is_along ? "along" : "across", tg_get_type_name(p->type));
 }
 
+/* Prepares the launch of pieces. */
+static void prepare_pieces(const tgi_problem *p, const tgi_proposal *proposal,
+                           tgi_cuda_kernel *multiply)
+{
+    const tgi_tile_decision *decision = &proposal->decision.tile;
+    const int across = decision->piece_cols, has_units = decision->has_piece_units;
+    multiply->block[0] = (unsigned)across;
+    multiply->block[1] = (unsigned)(TGI_SMALL_PIECE_THREADS / across);
+    multiply->grid[0] = (unsigned)tgi_divide_up(tgi_small_count_pieces(p, has_units), across);
+    multiply->grid[1] = (unsigned)tgi_divide_up(p->m, multiply->block[1]);
+    multiply->grid[2] = (unsigned)p->batch_count;
+    multiply->shared_bytes = 0;
+    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_piece_%s_%s",
+             has_units ? "units" : "elements", tg_get_type_name(p->type));
+}
+
 /* Prepares the launch of strips. */
 static void prepare_strips(const tgi_problem *p, const tgi_proposal *proposal,
                            tgi_cuda_kernel *multiply)
@@ -56,9 +73,10 @@ static void prepare_strips(const tgi_problem *p, const tgi_proposal *proposal,
     multiply->grid[1] = (unsigned)tgi_divide_up(p->m, TGI_SMALL_STRIP_ROWS * decision->strip_rows);
     multiply->grid[2] = (unsigned)p->batch_count;
     multiply->shared_bytes = 0;
+    const int is_short = p->k <= TGI_SMALL_STRIP_K_SHORT && tgi_type_bytes(p->type) == 2;
     snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_strip_%d_%s",
-             p->k <= TGI_SMALL_STRIP_K_SHORT ? TGI_SMALL_STRIP_K_SHORT : TGI_SMALL_STRIP_K_MAX,
-             tg_get_type_name(p->type));
+             is_short ? TGI_SMALL_STRIP_K_SHORT : TGI_SMALL_STRIP_K_MAX,
+             tgi_type_bytes(p->type) == 1 ? "fp8" : tg_get_type_name(p->type));
 }
 
 static void prepare(const tgi_machine *machine, const tgi_problem *given,
@@ -74,6 +92,10 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
     tgi_tile_prepare(&p, proposal, prepared);
     if (proposal->decision.tile.short_cols) {
         prepare_short(&p, proposal, &prepared->multiply);
+        return;
+    }
+    if (proposal->decision.tile.piece_cols) {
+        prepare_pieces(&p, proposal, &prepared->multiply);
         return;
     }
     if (proposal->decision.tile.strip_cols) {
@@ -102,59 +124,47 @@ static tgi_strip_order find_order(const tgi_problem *p, int has_vectors, int64_t
 }
 
 static tg_status launch_strips(const tgi_cuda_queue *queue, const tgi_call *call,
-                               tgi_tile_prepared *prepared)
+                               tgi_tile_prepared *prepared, const tgi_sums_args *sums)
 {
     const tgi_problem *p = &prepared->args.problem;
     tgi_gemm_args all = prepared->args;
     tgi_gemm_complete_args(call, prepared->is_transposed, &all);
-    tgi_strip_args args = {.a = all.a,
-                           .b = all.b,
-                           .d = all.d,
-                           .a_row = p->a.row,
-                           .a_k = p->a.col,
-                           .b_col = p->b.col,
-                           .b_k = p->b.row,
-                           .d_row = p->d.row,
-                           .a_batch = p->a.batch,
-                           .b_batch = p->b.batch,
-                           .d_batch = p->d.batch,
-                           .m = (int32_t)p->m,
-                           .n = (int32_t)p->n,
-                           .k = (int32_t)p->k,
+    tgi_strip_args args = {.sums = *sums,
                            .a_order = find_order(p, all.a_vector_elems > 1, p->a.col, 0),
                            .b_order = find_order(p, all.b_vector_elems > 1, p->b.row, p->b.col),
                            .is_moved = all.d_vector_elems == 1,
                            .strip_cols = prepared->strip_cols,
-                           .warp_rows = prepared->strip_rows};
+                           .warp_rows = prepared->strip_rows,
+                           .a_type = p->type,
+                           .b_type = p->b_type};
     return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     tgi_tile_prepared *prepared = block;
-    if (prepared->strip_cols)
-        return launch_strips(queue, call, prepared);
-    if (!prepared->is_short)
+    if (!prepared->strip_cols && !prepared->has_plain_sums)
         return tgi_tile_launch(queue, call, block);
     const tgi_problem *p = &prepared->args.problem;
     const int is_transposed = prepared->is_transposed;
-    tgi_short_args args = {.a = is_transposed ? call->b : call->a,
-                           .b = is_transposed ? call->a : call->b,
-                           .d = call->d,
-                           .a_row = p->a.row,
-                           .a_k = p->a.col,
-                           .b_col = p->b.col,
-                           .b_k = p->b.row,
-                           .d_row = p->d.row,
-                           .d_col = p->d.col,
-                           .a_batch = p->a.batch,
-                           .b_batch = p->b.batch,
-                           .d_batch = p->d.batch,
-                           .m = (int32_t)p->m,
-                           .n = (int32_t)p->n,
-                           .k = (int32_t)p->k,
-                           .d_type = p->d_type};
-    return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
+    tgi_sums_args args = {.a = is_transposed ? call->b : call->a,
+                          .b = is_transposed ? call->a : call->b,
+                          .d = call->d,
+                          .a_row = p->a.row,
+                          .a_k = p->a.col,
+                          .b_col = p->b.col,
+                          .b_k = p->b.row,
+                          .d_row = p->d.row,
+                          .d_col = p->d.col,
+                          .a_batch = p->a.batch,
+                          .b_batch = p->b.batch,
+                          .d_batch = p->d.batch,
+                          .m = (int32_t)p->m,
+                          .n = (int32_t)p->n,
+                          .k = (int32_t)p->k,
+                          .d_type = p->d_type};
+    return prepared->strip_cols ? launch_strips(queue, call, prepared, &args)
+                                : tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_small = {tgi_tile_count_prepared_bytes, prepare, launch};

@@ -11,11 +11,12 @@
 #ifndef TGI_DOT_MMA_CUH
 #define TGI_DOT_MMA_CUH
 
-#include "kernels/skinny/narrow.cuh"
+#include "kernels/copy/narrow_words.cuh"
+#include "kernels/copy/shifted_unit.cuh"
 #include "kernels/ptx/global_memory.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/warp_mma.cuh"
-#include "kernels/copy/shifted_unit.cuh"
+#include "kernels/skinny/skinny.cuh"
 
 template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_dot_mma {
     static constexpr int is_fp8 = tgi_narrow_is_fp8(Type);

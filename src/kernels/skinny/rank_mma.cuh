@@ -14,14 +14,15 @@
 #ifndef TGI_RANK_MMA_CUH
 #define TGI_RANK_MMA_CUH
 
+#include "kernels/copy/line_copy.cuh"
+#include "kernels/copy/narrow_words.cuh"
 #include "kernels/ptx/barrier.cuh"
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/tma.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/skinny/rank_args.h"
-#include "kernels/copy/line_copy.cuh"
-#include "kernels/skinny/narrow.cuh"
+#include "kernels/skinny/skinny.cuh"
 
 /* Rows x Cols is the block's tile. */
 template <tg_type Type, int Rows, int Cols, int Depth, int Stages, int Threads>

@@ -3,6 +3,7 @@
 
 #include "kernels/instances.cuh"
 #include "kernels/small/small_mma.cuh"
+#include "kernels/small/small_piece.cuh"
 #include "kernels/small/small_shape.h"
 #include "kernels/small/small_short.cuh"
 #include "kernels/small/small_strip.cuh"
@@ -24,13 +25,22 @@
 
 TGI_SMALL_DIRECT(bf16)
 TGI_SMALL_SHORT(bf16)
+TGI_SMALL_PIECE(bf16)
 TGI_SMALL_STRIP(bf16)
 TGI_SMALL_DIRECT(fp16)
 TGI_SMALL_SHORT(fp16)
+TGI_SMALL_PIECE(fp16)
 TGI_SMALL_STRIP(fp16)
+TGI_SMALL_STRIP_FP8
+
+/* The rows of FP8 are strips alone. */
+#define TGI_SMALL_ROW_bf16 TGI_SMALL_MMA
+#define TGI_SMALL_ROW_fp16 TGI_SMALL_MMA
+#define TGI_SMALL_ROW_fp8_e4m3(...)
+#define TGI_SMALL_ROW_fp8_e5m2(...)
 
 #define TGI_IMAGE_small_mma TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
                      threads)                                                                      \
-    TGI_SMALL_MMA(name, type, rows, cols, depth, threads)
+    TGI_SMALL_ROW_##type(name, type, rows, cols, depth, threads)
 #include "core/kernels.def"

@@ -50,27 +50,34 @@
 #define TGI_SMALL_DIRECT_LOADS 4
 #define TGI_SMALL_DIRECT_CLUSTER 8
 
-/* The argument of the short function, whose D is sums alone. It is a fraction of tgi_gemm_args,
- * because a kernel that runs for a microsecond waits for each line of constant memory that it
- * reads. Strides are in elements. */
-typedef struct tgi_short_args {
+/* The argument of the short function and of pieces, and a part of that of strips, whose D is sums
+ * alone. It is a fraction of tgi_gemm_args, because a kernel that runs for a microsecond waits for
+ * each line of constant memory that it reads. Strides are in elements. */
+typedef struct tgi_sums_args {
     const void *a, *b;
     void *d;
     int64_t a_row, a_k, b_col, b_k, d_row, d_col;
     int64_t a_batch, b_batch, d_batch; /* from one batch entry to the next */
     int32_t m, n, k;
     tg_type d_type;
-} tgi_short_args;
+} tgi_sums_args;
 
 /* The functions for a short k, whose warps go along rows of D, have these threads of a block,
- * blocks of a multiprocessor and rows of D of a warp, which forms so many columns at once. There is
- * one for k up to SHORT, another one up to MAX. */
+ * blocks of a multiprocessor and rows of D of a warp, which forms so many columns at once. For 16
+ * bits there is one for k up to SHORT, another one up to MAX; for FP8 there is the latter. */
 #define TGI_SMALL_STRIP_THREADS 128
 #define TGI_SMALL_STRIP_BLOCKS(k) ((k) <= TGI_SMALL_STRIP_K_SHORT ? 5 : 4)
 #define TGI_SMALL_STRIP_ROWS 32
 #define TGI_SMALL_STRIP_COLS 32
 #define TGI_SMALL_STRIP_K_SHORT 16
 #define TGI_SMALL_STRIP_K_MAX 64
+
+/* The functions for the shortest k of 16 bits, up to MAX, have these threads of a block, of which
+ * at most ACROSS have the same row. A thread has these columns of D, which are neighbours. */
+#define TGI_SMALL_PIECE_THREADS 128
+#define TGI_SMALL_PIECE_ACROSS 16
+#define TGI_SMALL_PIECE_COLS 8
+#define TGI_SMALL_PIECE_K_MAX 4
 
 /* A warp loads A or B by units of 8 or 16 bytes along k, by elements along k or across it, or by 8
  * columns of one k. */
@@ -81,18 +88,14 @@ typedef enum tgi_strip_order {
     TGI_STRIP_PIECES
 } tgi_strip_order;
 
-/* The argument of these functions, whose D is sums alone of the operands' type, in contiguous
- * rows. Strides are in elements. */
+/* The argument of strips. D has contiguous rows of 16-bit elements. */
 typedef struct tgi_strip_args {
-    const void *a, *b;
-    void *d;
-    int64_t a_row, a_k, b_col, b_k, d_row;
-    int64_t a_batch, b_batch, d_batch; /* from one batch entry to the next */
-    int32_t m, n, k;
+    tgi_sums_args sums;
     tgi_strip_order a_order, b_order;
-    int32_t is_moved;   /* 1: rows of D begin between units of 16 bytes */
-    int32_t strip_cols; /* columns of D of a warp */
-    int32_t warp_rows;  /* warps of a block that have other rows, not other columns */
+    int32_t is_moved;       /* 1: rows of D begin between units of 16 bytes */
+    int32_t strip_cols;     /* columns of D of a warp */
+    int32_t warp_rows;      /* warps of a block that have other rows, not other columns */
+    tg_type a_type, b_type; /* the types of FP8 operands */
 } tgi_strip_args;
 
 #endif

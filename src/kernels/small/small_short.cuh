@@ -33,7 +33,7 @@ template <tg_type Type, int Along> struct tgi_short {
     const elem *a, *b; /* at the thread's next k */
     int64_t a_stride, b_stride;
 
-    __device__ __forceinline__ void setup(const tgi_short_args &args)
+    __device__ __forceinline__ void setup(const tgi_sums_args &args)
     {
         lane = Along ? threadIdx.x : threadIdx.z;
         lanes = Along ? blockDim.x : blockDim.z;
@@ -104,7 +104,7 @@ template <tg_type Type, int Along> struct tgi_short {
         return sum;
     }
 
-    __device__ __forceinline__ void finish(const tgi_short_args &args, sum_type *shared,
+    __device__ __forceinline__ void finish(const tgi_sums_args &args, sum_type *shared,
                                            sum_type sum) const
     {
         if (lanes > 1)
@@ -119,7 +119,7 @@ template <tg_type Type, int Along> struct tgi_short {
     }
 
     /* Forms the thread's element. */
-    static __device__ __forceinline__ void form(const tgi_short_args &args, sum_type *shared)
+    static __device__ __forceinline__ void form(const tgi_sums_args &args, sum_type *shared)
     {
         tgi_check_body<tgi_short>();
         tgi_check_sum<tgi_short>();
@@ -146,7 +146,7 @@ template <tg_type Type, int Along> struct tgi_short {
 #endif
 #define TGI_SMALL_SHORT_ONE(name, type, along)                                                     \
     extern "C" __global__ void __launch_bounds__(TGI_SMALL_DIRECT_THREADS)                         \
-        name(const __grid_constant__ tgi_short_args args)                                          \
+        name(const __grid_constant__ tgi_sums_args args)                                           \
     {                                                                                              \
         typedef tgi_short<TGI_TYPE_OF(type), along> body;                                          \
         __shared__ body::sum_type shared[TGI_SMALL_DIRECT_THREADS];                                \

@@ -22,26 +22,33 @@
 #define TGI_SMALL_STRIP_CUH
 
 #include "kernels/body.cuh"
+#include "kernels/copy/narrow_words.cuh"
+#include "kernels/copy/shifted_unit.cuh"
 #include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/ptx/warp_mma.cuh"
+#include "kernels/small/small_columns.cuh"
 #include "kernels/small/small_shape.h"
 
-/* A lane has Units runs of Words words of each line, as neighbours along k. */
+/* A lane has Units runs of Words words of each line, as neighbours along k. Type is FP8_E4M3 for
+ * both types of FP8, whose words become two of FP16 each. */
 template <tg_type Type, int Words, int Units> struct tgi_strip {
-    static constexpr int words = Words * Units, unit_elems = 2 * Words, lines = 4;
+    static constexpr int is_fp8 = Type == TG_TYPE_FP8_E4M3, lines = 4;
+    static constexpr int words = Words * Units, unit_elems = (is_fp8 ? 4 : 2) * Words;
+    typedef typename tgi_narrow<is_fp8>::elem elem;
     typedef uint32_t line_words[lines][words];
+    typedef uint32_t pair_words[lines][is_fp8 ? 2 * words : words];
     typedef float sums[2][4][4];
 
     int row, quad;      /* the lane's first row, and its place c */
     int shift;          /* columns by which a lane stores ahead of those that it forms */
     int64_t row_stride; /* elements of D between the lane's rows, which are 8 apart */
     uint16_t *d;        /* column 0 of the lane's first row */
-    line_words a;
+    pair_words a;
     uint4 last[lines]; /* the lane's columns of D ahead of those that it forms */
 
     /* Loads a lane's words of lines of which `count` elements exist, from aligned units. */
-    static __device__ __forceinline__ void load_units(const uint16_t *const (&line)[lines],
-                                                      int count, line_words &word)
+    static __device__ __forceinline__ void load_units(const elem *const (&line)[lines], int count,
+                                                      line_words &word)
     {
 #pragma unroll
         for (int i = 0; i < lines; i++)
@@ -57,7 +64,7 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
             }
     }
 
-    /* Joins the elements of the words. */
+    /* Joins the elements of the words, of 16 bits. */
     static __device__ __forceinline__ void pack(const uint16_t (&element)[lines][2 * words],
                                                 line_words &word)
     {
@@ -75,13 +82,13 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
     }
 
     /* Loads the words element by element, from lines along k. */
-    static __device__ __forceinline__ void load_along(const uint16_t *const (&line)[lines],
-                                                      int count, line_words &word)
+    static __device__ __forceinline__ void load_along(const elem *const (&line)[lines], int count,
+                                                      line_words &word)
     {
         uint16_t element[lines][2 * words];
 #pragma unroll
         for (int i = 0; i < lines; i++) {
-            const uint16_t *const from = line[i] + find_k(0);
+            const elem *const from = line[i] + find_k(0);
 #pragma unroll
             for (int j = 0; j < 2 * words; j++)
                 element[i][j] = find_k(j) < count ? from[find_k(j) - find_k(0)] : 0;
@@ -92,13 +99,13 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
     /* Loads the words element by element, from lines across k, of which `limit` exist: every
      * Step-th from the lane's first one on. */
     template <int Step>
-    static __device__ __forceinline__ void load_across(const uint16_t *line, int64_t k_stride,
+    static __device__ __forceinline__ void load_across(const elem *line, int64_t k_stride,
                                                        int count, int limit, line_words &word)
     {
         uint16_t element[lines][2 * words];
 #pragma unroll
         for (int j = 0; j < 2 * words; j++) {
-            const uint16_t *const from = line + find_k(j) * k_stride;
+            const elem *const from = line + find_k(j) * k_stride;
 #pragma unroll
             for (int i = 0; i < lines; i++)
                 element[i][j] = find_k(j) < count && i * Step < limit ? from[i * Step] : 0;
@@ -106,25 +113,38 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
         pack(element, word);
     }
 
-    __device__ __forceinline__ void setup(const tgi_strip_args &args)
+    static __device__ __forceinline__ void widen(const line_words &word, tg_type type,
+                                                 pair_words &pair)
     {
-        const int lane = threadIdx.x % 32;
-        const uint16_t *const from =
-            static_cast<const uint16_t *>(args.a) + blockIdx.z * args.a_batch;
-        quad = lane % 4;
-        row += lane / 4;
-        const uint16_t *line[lines];
 #pragma unroll
         for (int i = 0; i < lines; i++)
-            line[i] = from + min(row + 8 * i, args.m - 1) * args.a_row;
-        if (args.a_order == TGI_STRIP_UNITS)
-            load_units(line, args.k, a);
+            if (type == TG_TYPE_FP8_E5M2)
+                tgi_widen<is_fp8, 1>(pair[i], word[i]);
+            else
+                tgi_widen<is_fp8, 0>(pair[i], word[i]);
+    }
+
+    __device__ __forceinline__ void setup(const tgi_strip_args &args)
+    {
+        const tgi_sums_args &p = args.sums;
+        const int lane = threadIdx.x % 32;
+        const elem *const from = static_cast<const elem *>(p.a) + blockIdx.z * p.a_batch;
+        quad = lane % 4;
+        row += lane / 4;
+        const elem *line[lines];
+        line_words word;
+#pragma unroll
+        for (int i = 0; i < lines; i++)
+            line[i] = from + min(row + 8 * i, p.m - 1) * p.a_row;
+        if (is_fp8 || args.a_order == TGI_STRIP_UNITS)
+            load_units(line, p.k, word);
         else if (args.a_order == TGI_STRIP_ALONG)
-            load_along(line, args.k, a);
+            load_along(line, p.k, word);
         else
-            load_across<8>(from + row, args.a_k, args.k, args.m - row, a);
-        d = static_cast<uint16_t *>(args.d) + blockIdx.z * args.d_batch + row * args.d_row;
-        row_stride = 8 * args.d_row;
+            load_across<8>(from + row, p.a_k, p.k, p.m - row, word);
+        widen(word, args.a_type, a);
+        d = static_cast<uint16_t *>(p.d) + blockIdx.z * p.d_batch + row * p.d_row;
+        row_stride = 8 * p.d_row;
         /* Rows that are 8 apart lie alike between units of 16 bytes. The columns that a lane
          * stores begin 1 to 8 ahead of those that it forms. */
         const int ahead = static_cast<int>(reinterpret_cast<uintptr_t>(d) / 2 % 8);
@@ -135,21 +155,21 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
     }
 
     /* Loads words of columns `col` to col + 31 of B, which lies across k, by eight columns. */
-    static __device__ __forceinline__ void load_pieces(const tgi_strip_args &args,
-                                                       const uint16_t *b, int col, line_words &word)
+    static __device__ __forceinline__ void load_pieces(const tgi_sums_args &p, const elem *b,
+                                                       int col, line_words &word)
     {
         const int lane = threadIdx.x % 32;
         const uint32_t halves = lane / 4 % 2 ? 0x7632 : 0x5410;
-        b += min(col + lane / 8 * 8, args.n - 8);
+        b += min(col + lane / 8 * 8, p.n - 8);
 #pragma unroll
         for (int i = 0; i < words; i++) {
             const int k = find_k(2 * i);
-            const uint4 *const from = reinterpret_cast<const uint4 *>(b + k * args.b_k);
+            const uint4 *const from = reinterpret_cast<const uint4 *>(b + k * p.b_k);
             uint4 low = make_uint4(0, 0, 0, 0), high = low;
-            if (k < args.k)
+            if (k < p.k)
                 low = *from;
-            if (k + 1 < args.k)
-                high = *reinterpret_cast<const uint4 *>(b + (k + 1) * args.b_k);
+            if (k + 1 < p.k)
+                high = *reinterpret_cast<const uint4 *>(b + (k + 1) * p.b_k);
             word[0][i] = __byte_perm(low.x, high.x, halves);
             word[1][i] = __byte_perm(low.y, high.y, halves);
             word[2][i] = __byte_perm(low.z, high.z, halves);
@@ -160,28 +180,32 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
     static __device__ __forceinline__ void load(const tgi_strip_args &args, int col,
                                                 line_words &word)
     {
+        const tgi_sums_args &p = args.sums;
         const int group = threadIdx.x % 32 / 4, first = col + group / 2 * 8 + group % 2;
-        const uint16_t *const b = static_cast<const uint16_t *>(args.b) + blockIdx.z * args.b_batch;
-        if (args.b_order == TGI_STRIP_PIECES) {
-            load_pieces(args, b, col, word);
+        const elem *const b = static_cast<const elem *>(p.b) + blockIdx.z * p.b_batch;
+        if (!is_fp8 && args.b_order == TGI_STRIP_PIECES) {
+            load_pieces(p, b, col, word);
             return;
         }
-        if (args.b_order == TGI_STRIP_ACROSS) {
-            load_across<2>(b + first, args.b_k, args.k, args.n - first, word);
+        if (!is_fp8 && args.b_order == TGI_STRIP_ACROSS) {
+            load_across<2>(b + first, p.b_k, p.k, p.n - first, word);
             return;
         }
-        const uint16_t *line[lines];
+        const elem *line[lines];
 #pragma unroll
         for (int j = 0; j < lines; j++)
-            line[j] = b + min(first + 2 * j, args.n - 1) * args.b_col;
-        if (args.b_order == TGI_STRIP_UNITS)
-            load_units(line, args.k, word);
+            line[j] = b + min(first + 2 * j, p.n - 1) * p.b_col;
+        if (is_fp8 || args.b_order == TGI_STRIP_UNITS)
+            load_units(line, p.k, word);
         else
-            load_along(line, args.k, word);
+            load_along(line, p.k, word);
     }
 
-    __device__ __forceinline__ void multiply(const line_words &b, sums &sum) const
+    __device__ __forceinline__ void multiply(const line_words &word, tg_type type, sums &sum) const
     {
+        constexpr tg_type multiplied = is_fp8 ? TG_TYPE_FP16 : Type;
+        pair_words b;
+        widen(word, type, b);
 #pragma unroll
         for (int i = 0; i < 2; i++)
 #pragma unroll
@@ -190,10 +214,10 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
                 for (int k = 0; k < 4; k++)
                     sum[i][j][k] = 0;
 #pragma unroll
-                for (int k = 0; k < words; k += 2) {
+                for (int k = 0; k < (is_fp8 ? 2 * words : words); k += 2) {
                     const uint32_t pair[4] = {a[2 * i][k], a[2 * i + 1][k], a[2 * i][k + 1],
                                               a[2 * i + 1][k + 1]};
-                    tgi_multiply_16x8x16<Type>(sum[i][j], pair, b[j][k], b[j][k + 1]);
+                    tgi_multiply_16x8x16<multiplied>(sum[i][j], pair, b[j][k], b[j][k + 1]);
                 }
             }
     }
@@ -202,41 +226,12 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
      * lane to the left, or of the 32 columns before. */
     __device__ __forceinline__ uint4 move(const uint4 &own, const uint4 &before) const
     {
-        const int left = (quad + 3) % 4, start = 8 - shift;
+        const int left = (quad + 3) % 4;
         const uint4 sent = quad == 3 ? before : own;
-        const uint32_t word[8] = {__shfl_sync(~0u, sent.x, left, 4),
-                                  __shfl_sync(~0u, sent.y, left, 4),
-                                  __shfl_sync(~0u, sent.z, left, 4),
-                                  __shfl_sync(~0u, sent.w, left, 4),
-                                  own.x,
-                                  own.y,
-                                  own.z,
-                                  own.w};
-        uint32_t by_two[6], by_one[5], moved[4];
-#pragma unroll
-        for (int i = 0; i < 6; i++)
-            by_two[i] = start & 4 ? word[i + 2] : word[i];
-#pragma unroll
-        for (int i = 0; i < 5; i++)
-            by_one[i] = start & 2 ? by_two[i + 1] : by_two[i];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            moved[i] = __funnelshift_r(by_one[i], by_one[i + 1], start % 2 * 16);
-        return make_uint4(moved[0], moved[1], moved[2], moved[3]);
-    }
-
-    /* Stores the eight columns of a row from `col` on that exist. `to` is column 0. */
-    static __device__ __forceinline__ void store(uint16_t *to, int col, int n, const uint4 &unit)
-    {
-        if (col >= 0 && col + 8 <= n) {
-            *reinterpret_cast<uint4 *>(to + col) = unit;
-            return;
-        }
-        const uint32_t word[4] = {unit.x, unit.y, unit.z, unit.w};
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            if (col + i >= 0 && col + i < n)
-                to[col + i] = static_cast<uint16_t>(word[i / 2] >> i % 2 * 16);
+        const uint4 first =
+            make_uint4(__shfl_sync(~0u, sent.x, left, 4), __shfl_sync(~0u, sent.y, left, 4),
+                       __shfl_sync(~0u, sent.z, left, 4), __shfl_sync(~0u, sent.w, left, 4));
+        return tgi_cut_unit(first, own, 2 * (8 - shift));
     }
 
     /* Stores the sums of columns `col` to col + 31, moved by `shift`, unless they are only the left
@@ -244,6 +239,7 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
     __device__ __forceinline__ void finish(const tgi_strip_args &args, int col, int is_left,
                                            const sums &sum)
     {
+        const tg_type type = is_fp8 ? args.sums.d_type : Type;
         uint16_t *to = d;
         col += 8 * quad;
 #pragma unroll
@@ -252,12 +248,10 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
 #pragma unroll
             for (int j = 0; j < 8; j++)
                 own[j] = sum[i / 2][j / 2][i % 2 * 2 + j % 2];
-            const uint4 unit = make_uint4(
-                tgi_encode_pair(Type, own[0], own[1]), tgi_encode_pair(Type, own[2], own[3]),
-                tgi_encode_pair(Type, own[4], own[5]), tgi_encode_pair(Type, own[6], own[7]));
+            const uint4 unit = tgi_encode_columns(type, own);
             const uint4 stored = args.is_moved ? move(unit, last[i]) : unit;
-            if (!is_left && row + 8 * i < args.m)
-                store(to, col - shift, args.n, stored);
+            if (!is_left && row + 8 * i < args.sums.m)
+                tgi_store_columns(to, col - shift, args.sums.n, stored);
             last[i] = unit;
             to += row_stride;
         }
@@ -274,9 +268,9 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
         body.row = (blockIdx.y * args.warp_rows + warp % args.warp_rows) * 32;
         const int begin = strip * args.strip_cols;
         /* The last strip stores the columns that its rows begin ahead, too. */
-        const int is_last = begin + args.strip_cols >= args.n;
-        const int end = is_last ? args.n + (args.is_moved ? 8 : 0) : begin + args.strip_cols;
-        if (body.row >= args.m || begin >= args.n)
+        const int is_last = begin + args.strip_cols >= args.sums.n;
+        const int end = is_last ? args.sums.n + (args.is_moved ? 8 : 0) : begin + args.strip_cols;
+        if (body.row >= args.sums.m || begin >= args.sums.n)
             return;
         tgi_wait_for_stream();
         body.setup(args);
@@ -289,7 +283,7 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
             sums sum;
             if (Units > 1)
                 load(args, col, b);
-            body.multiply(b, sum);
+            body.multiply(b, args.b_type, sum);
             /* The next columns are loaded while these are stored, where registers allow it. */
             if (Units == 1)
                 load(args, col + 32, b);
@@ -300,16 +294,19 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
 #define TGI_SMALL_STRIP(type)
+#define TGI_SMALL_STRIP_FP8
 #else
 #define TGI_SMALL_STRIP(type)                                                                      \
-    TGI_SMALL_STRIP_ONE(tgi_strip_16_##type, type, 2, 1, TGI_SMALL_STRIP_BLOCKS(16))               \
-    TGI_SMALL_STRIP_ONE(tgi_strip_64_##type, type, 4, 2, TGI_SMALL_STRIP_BLOCKS(64))
+    TGI_SMALL_STRIP_ONE(tgi_strip_16_##type, TGI_TYPE_OF(type), 2, 1, TGI_SMALL_STRIP_BLOCKS(16))  \
+    TGI_SMALL_STRIP_ONE(tgi_strip_64_##type, TGI_TYPE_OF(type), 4, 2, TGI_SMALL_STRIP_BLOCKS(64))
+#define TGI_SMALL_STRIP_FP8                                                                        \
+    TGI_SMALL_STRIP_ONE(tgi_strip_64_fp8, TG_TYPE_FP8_E4M3, 4, 1, TGI_SMALL_STRIP_BLOCKS(64))
 #endif
 #define TGI_SMALL_STRIP_ONE(name, type, words, units, blocks)                                      \
     extern "C" __global__ void __launch_bounds__(TGI_SMALL_STRIP_THREADS, blocks)                  \
         name(const __grid_constant__ tgi_strip_args args)                                          \
     {                                                                                              \
-        tgi_strip<TGI_TYPE_OF(type), words, units>::form(args);                                    \
+        tgi_strip<type, words, units>::form(args);                                                 \
     }
 
 #endif

@@ -142,6 +142,17 @@ struct tgi_wgmma_shape {
 template <class Shape> struct tgi_wgmma_memory {
     static constexpr int slot_count = Shape::feed::slot_count;
     static constexpr int barrier_count = Shape::is_fitted ? TGI_FEW_STAGES_MAX : Shape::stages;
+    static constexpr int fixed_bytes =
+        TGI_WGMMA_FIXED_BYTES(Shape::group_count, barrier_count + slot_count);
+    static constexpr int barriers_end = Shape::group_count * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES) +
+                                        2 * 8 * barrier_count + 8 + 2 * 8 * slot_count;
+    static_assert(barriers_end <= fixed_bytes, "barriers end before the stages");
+    /* The stages of family few depend on the problem, and the launch counts them. */
+    static_assert(Shape::shared_bytes ==
+                      fixed_bytes + (Shape::is_fitted ? 0
+                                                      : Shape::stages * Shape::stage_bytes +
+                                                            slot_count * TGI_UNALIGNED_SLOT_BYTES),
+                  "the launch asks for as many bytes");
 
     uint32_t boxes, terms;
     uint32_t full, empty;           /* barriers of each stage */
@@ -163,7 +174,7 @@ template <class Shape> struct tgi_wgmma_memory {
         sent = empty + barrier_count * 8;
         slot_full = sent + 8;
         slot_empty = slot_full + slot_count * 8;
-        stages = first + TGI_WGMMA_FIXED_BYTES(Shape::group_count, barrier_count + slot_count);
+        stages = first + fixed_bytes;
         slots = stages + Shape::stages * Shape::stage_bytes;
     }
 };

@@ -2,10 +2,10 @@
  * Converts operands of the matrix instructions 16 x 8 x 16, for the bodies for types of 16 and 8
  * bits. FP8 becomes FP16, which holds it exactly.
  */
-#ifndef TGI_SKINNY_NARROW_CUH
-#define TGI_SKINNY_NARROW_CUH
+#ifndef TGI_NARROW_WORDS_CUH
+#define TGI_NARROW_WORDS_CUH
 
-#include "kernels/skinny/skinny.cuh"
+#include "kernels/ptx/convert.cuh"
 
 template <int IsFp8> struct tgi_narrow {
     typedef uint16_t elem;

@@ -1,0 +1,155 @@
+/* Plans the functions of family small for a short k and a D of 16 bits: pieces and strips. */
+
+#include "cuda/families/gemm.h"
+#include "cuda/families/small.h"
+#include "kernels/small/small_shape.h"
+#include "model/figures.h"
+
+#define WARP 32
+/* The D of strips may take this share of L2. Other rows store a larger one in as little time. */
+#define STRIP_L2_SHARE 0.7
+
+int tgi_small_is_strip(const tgi_kernel *kernel)
+{
+    return tgi_type_bytes(kernel->type) == 1;
+}
+
+/* Returns 1 if strips can load A and B of the problem. They load FP8 by units of 16 bytes along k,
+ * which begin at multiples of 16 bytes. For 16 bits a longer k pays only where such units lie along
+ * it in B. */
+static int has_strip_lines(const tgi_problem *p)
+{
+    const int has_units = p->b.row == 1 && tgi_gemm_has_b_vectors(p, 1);
+    if (tgi_type_bytes(p->type) == 1)
+        return has_units && p->a.col == 1 && tgi_gemm_has_a_vectors(p, 1) && p->k % 16 == 0 &&
+               p->k <= TGI_SMALL_STRIP_K_MAX && !p->is_a_offset && !p->is_b_offset;
+    return (p->a.col == 1 || p->a.row == 1) && (p->b.col == 1 || p->b.row == 1) &&
+           (p->k <= TGI_SMALL_STRIP_K_SHORT ||
+            (p->k <= TGI_SMALL_STRIP_K_MAX && has_units && p->k % 8 == 0));
+}
+
+/* Returns 1 if pieces and strips can store the sums of the problem, whose D has contiguous rows. */
+static int has_rows(const tgi_problem *p)
+{
+    const int64_t most = INT32_MAX / 2;
+    const int has_type =
+        tgi_type_bytes(p->type) == 2 ? p->d_type == p->type : tgi_type_bytes(p->d_type) == 2;
+    return !p->is_batch_invariant && tgi_epilogue_is_sum_alone(&p->epilogue) && p->d.col == 1 &&
+           has_type && p->m <= most && p->n <= most && p->batch_count <= TGI_GRID_HEIGHT_MAX;
+}
+
+/* Sets what pieces and strips have in common. */
+static void decide(const tgi_problem *p, double seconds, int resident, int is_transposed,
+                   tgi_proposal *proposal)
+{
+    proposal->is_legal = 1;
+    proposal->predicted_s = seconds;
+    proposal->resident_blocks = resident;
+    proposal->workspace_bytes = proposal->shared_bytes = 0;
+    proposal->needs_aligned[0] = proposal->needs_aligned[1] = 0;
+    proposal->decision.tile =
+        (tgi_tile_decision){.split_elems = p->k, .split_count = 1, .is_transposed = is_transposed};
+}
+
+/* Returns 1 if units of 16 bytes lie along the rows of B and D, as one form of pieces loads and
+ * stores them. */
+static int has_units(const tgi_problem *p)
+{
+    return !p->is_b_offset && p->n % TGI_SMALL_PIECE_COLS == 0 && tgi_gemm_has_b_vectors(p, 0) &&
+           tgi_gemm_has_d_vectors(p);
+}
+
+int64_t tgi_small_count_pieces(const tgi_problem *p, int has_units)
+{
+    const int64_t before = has_units ? 0 : TGI_SMALL_PIECE_COLS - 1;
+    return tgi_divide_up(p->n + before, TGI_SMALL_PIECE_COLS);
+}
+
+/* Proposes pieces for a problem of 16 bits whose D has contiguous rows. */
+static void try_pieces(const tgi_machine *machine, const tgi_problem *p, int is_transposed,
+                       tgi_proposal *proposal)
+{
+    const int by_units = has_units(p);
+    const int64_t pieces = tgi_small_count_pieces(p, by_units);
+    int across = TGI_SMALL_PIECE_ACROSS;
+    while (across > 1 && across / 2 >= pieces)
+        across /= 2;
+    const int64_t down = tgi_divide_up(p->m, TGI_SMALL_PIECE_THREADS / across);
+    const int64_t blocks = tgi_divide_up(pieces, across) * down * p->batch_count;
+    const tgi_tile_work work = {.block_count = (double)blocks,
+                                .block_k = (double)p->k,
+                                .access = by_units ? TGI_ACCESS_VECTORS : TGI_ACCESS_ELEMENTS};
+    const double seconds = tgi_model_piece_seconds(&machine->gpu, p, &work);
+    if (p->k > TGI_SMALL_PIECE_K_MAX || down > TGI_GRID_HEIGHT_MAX ||
+        seconds >= proposal->predicted_s)
+        return;
+    decide(p, seconds, machine->gpu.threads_per_sm / TGI_SMALL_PIECE_THREADS, is_transposed,
+           proposal);
+    proposal->needs_aligned[!is_transposed] = by_units;
+    proposal->decision.tile.piece_cols = across;
+    proposal->decision.tile.has_piece_units = by_units;
+    proposal->decision.tile.direct_blocks = blocks;
+}
+
+/* Proposes strips for a problem whose D has contiguous rows. They are so long that all blocks run
+ * at once. */
+static void try_strips(const tgi_machine *machine, const tgi_problem *p, int is_transposed,
+                       tgi_proposal *proposal)
+{
+    const double d_bytes =
+        (double)p->m * (double)p->n * (double)p->batch_count * (double)tgi_type_bytes(p->d_type);
+    if (!has_strip_lines(p) || d_bytes > STRIP_L2_SHARE * (double)machine->gpu.l2_bytes)
+        return;
+    const int warps = TGI_SMALL_STRIP_THREADS / WARP;
+    const int64_t needed = tgi_divide_up(p->m, TGI_SMALL_STRIP_ROWS);
+    const int rows = needed > 2 ? warps : (int)needed;
+    const int64_t pieces = tgi_divide_up(p->n, TGI_SMALL_STRIP_COLS);
+    const int64_t down = tgi_divide_up(needed, rows);
+    const int64_t all = down * p->batch_count * tgi_divide_up(pieces, warps / rows);
+    const int is_long = p->k > TGI_SMALL_STRIP_K_SHORT || tgi_small_is_strip(proposal->kernel);
+    const int resident = TGI_SMALL_STRIP_BLOCKS(is_long ? TGI_SMALL_STRIP_K_MAX : p->k);
+    const int64_t wanted = tgi_divide_up(all, (int64_t)machine->gpu.sm_count * resident);
+    const int64_t each = wanted < pieces ? wanted : pieces;
+    const int64_t across = tgi_divide_up(tgi_divide_up(pieces, each), warps / rows);
+    const int has_units = p->b.row == 1 && tgi_gemm_has_b_vectors(p, 1) && p->k % 4 == 0;
+    const tgi_tile_work work = {.block_count = (double)all,
+                                .tile_count = warps,
+                                .is_long = is_long,
+                                .is_moved = !tgi_gemm_has_d_vectors(p),
+                                .access = has_units ? TGI_ACCESS_VECTORS : TGI_ACCESS_ELEMENTS};
+    const double seconds = tgi_model_strip_seconds(&machine->gpu, p, &work);
+    if (down > TGI_GRID_HEIGHT_MAX || (proposal->is_legal && seconds >= proposal->predicted_s))
+        return;
+    decide(p, seconds, resident, is_transposed, proposal);
+    proposal->needs_aligned[0] = proposal->needs_aligned[1] = tgi_small_is_strip(proposal->kernel);
+    proposal->decision.tile.strip_cols = (int)each * TGI_SMALL_STRIP_COLS;
+    proposal->decision.tile.strip_rows = rows;
+    proposal->decision.tile.direct_blocks = across * down * p->batch_count;
+}
+
+void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *given,
+                              tgi_proposal *proposal)
+{
+    tgi_problem p = *given;
+    const int is_transposed = p.d.col != 1;
+    if (is_transposed)
+        tgi_problem_transpose(&p);
+    if (!has_rows(&p))
+        return;
+    if (proposal->is_legal)
+        try_pieces(machine, &p, is_transposed, proposal);
+    try_strips(machine, &p, is_transposed, proposal);
+}
+
+void tgi_small_propose_strip_row(const tgi_machine *machine, const tgi_problem *p,
+                                 tgi_proposal *proposal)
+{
+    if (tgi_arch_has(machine->gpu.capability, TGI_FEATURE_TMA))
+        tgi_small_propose_strips(machine, p, proposal);
+    if (!proposal->is_legal)
+        tgi_refuse(
+            &proposal->refusal, TG_REFUSAL_SHAPE,
+            "its strips form sums alone of 16 bits, from sm_90 on, for k up to %d in aligned "
+            "units of 16 bytes, with a D that fits in L2",
+            TGI_SMALL_STRIP_K_MAX);
+}

@@ -1,0 +1,111 @@
+/*
+ * Forms products of family small with a very short k as sums alone, by multiply-adds. A thread has
+ * eight neighbouring columns of a row, and stores them by 16 bytes. Such a kernel takes a
+ * microsecond, so that the code is kept small, without shared memory and barriers.
+ *
+ * There are two forms. In one, units of 16 bytes lie along the rows of B and D. In the other, B is
+ * read by elements, and a thread's columns begin where a unit of D does, up to seven columns to the
+ * left of its place.
+ *
+ *     setup()      finds the thread's row and columns
+ *     load()       loads the thread's elements of a value of k
+ *     multiply()   adds their products to the sums
+ *     finish()     stores the sums
+ */
+#ifndef TGI_SMALL_PIECE_CUH
+#define TGI_SMALL_PIECE_CUH
+
+#include "kernels/body.cuh"
+#include "kernels/small/small_columns.cuh"
+#include "kernels/small/small_direct.cuh"
+#include "kernels/small/small_shape.h"
+
+template <tg_type Type, int HasUnits> struct tgi_piece {
+    static constexpr int cols = TGI_SMALL_PIECE_COLS;
+    typedef tgi_direct<Type, 0> direct;
+
+    /* Holds the elements of a value of k. */
+    struct step {
+        uint16_t a, b[cols];
+    };
+
+    int row, col; /* the column may lie to the left of D */
+    const uint16_t *a, *b;
+    uint16_t *d; /* column 0 of the row */
+
+    __device__ __forceinline__ void setup(const tgi_sums_args &p)
+    {
+        row = blockIdx.y * blockDim.y + threadIdx.y;
+        col = (blockIdx.x * blockDim.x + threadIdx.x) * cols;
+        a = static_cast<const uint16_t *>(p.a) + blockIdx.z * p.a_batch + row * p.a_row;
+        b = static_cast<const uint16_t *>(p.b) + blockIdx.z * p.b_batch;
+        d = static_cast<uint16_t *>(p.d) + blockIdx.z * p.d_batch + row * p.d_row;
+        if (!HasUnits)
+            col -= static_cast<int>(reinterpret_cast<uintptr_t>(d) / 2 % cols);
+    }
+
+    __device__ __forceinline__ void load(const tgi_sums_args &p, int k, step &next) const
+    {
+        const uint16_t *const from = b + k * p.b_k;
+        next.a = a[k * p.a_k];
+        if (HasUnits) {
+            const uint4 unit = *reinterpret_cast<const uint4 *>(from + col);
+            const uint32_t word[4] = {unit.x, unit.y, unit.z, unit.w};
+#pragma unroll
+            for (int j = 0; j < cols; j++)
+                next.b[j] = static_cast<uint16_t>(word[j / 2] >> j % 2 * 16);
+        } else {
+#pragma unroll
+            for (int j = 0; j < cols; j++)
+                next.b[j] = from[min(max(col + j, 0), p.n - 1) * p.b_col];
+        }
+    }
+
+    static __device__ __forceinline__ void multiply(const step &next, float (&sum)[cols])
+    {
+#pragma unroll
+        for (int j = 0; j < cols; j++)
+            sum[j] += direct::decode(next.a) * direct::decode(next.b[j]);
+    }
+
+    __device__ __forceinline__ void finish(const tgi_sums_args &p, const float (&sum)[cols]) const
+    {
+        tgi_store_columns(d, col, p.n, tgi_encode_columns(Type, sum));
+    }
+
+    /* Forms the thread's columns. */
+    static __device__ __forceinline__ void form(const tgi_sums_args &p)
+    {
+        tgi_check_body<tgi_piece>();
+        tgi_check_sum<tgi_piece>();
+        tgi_piece body;
+        body.setup(p);
+        if (body.row >= p.m || body.col >= p.n)
+            return;
+        float sum[cols] = {};
+        tgi_wait_for_stream();
+#pragma unroll 1
+        for (int k = 0; k < p.k; k++) {
+            step next;
+            body.load(p, k, next);
+            multiply(next, sum);
+        }
+        body.finish(p, sum);
+    }
+};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
+#define TGI_SMALL_PIECE(type)
+#else
+#define TGI_SMALL_PIECE(type)                                                                      \
+    TGI_SMALL_PIECE_ONE(tgi_piece_units_##type, type, 1)                                           \
+    TGI_SMALL_PIECE_ONE(tgi_piece_elements_##type, type, 0)
+#endif
+#define TGI_SMALL_PIECE_ONE(name, type, has_units)                                                 \
+    extern "C" __global__ void __launch_bounds__(TGI_SMALL_PIECE_THREADS)                          \
+        name(const __grid_constant__ tgi_sums_args args)                                           \
+    {                                                                                              \
+        tgi_piece<TGI_TYPE_OF(type), has_units>::form(args);                                       \
+    }
+
+#endif
