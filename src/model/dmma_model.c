@@ -15,12 +15,13 @@ static double find_dmma_rate(const tgi_gpu *gpu)
 
 /* Returns the cycles in which TMA brings a value of k to a block of dmma_tma, or in which it is
  * written to shared memory and read by warps of 8 thread_rows x 4 thread_cols sums. */
-static double find_feed(const tgi_figures *f, const tgi_kernel *kernel)
+static double find_feed(const tgi_figures *f, const tgi_kernel *kernel, int is_copied)
 {
     const double bytes = 8.0 * (kernel->tile_rows + kernel->tile_cols);
     const double read_bytes = (double)kernel->tile_rows * kernel->tile_cols *
                               (1.0 / kernel->thread_rows + 2.0 / kernel->thread_cols);
-    return fmax(bytes / f->dmma_tma_fill_bytes_per_cycle, (bytes + read_bytes) / 128.0);
+    const double fill = is_copied ? 0.0 : bytes / f->dmma_tma_fill_bytes_per_cycle;
+    return fmax(fill, (bytes + read_bytes) / 128.0);
 }
 
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -32,23 +33,23 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     const double elems = (double)kernel->tile_rows * kernel->tile_cols;
     const double teams = sums * kernel->thread_count / elems;
     const double share = f->dmma_shares[is_tma ? 4 : (sums < 64) + (sums < 32) + (sums < 16)];
-    const double cycles = fmax(elems / find_dmma_rate(gpu), is_tma ? find_feed(f, kernel) : 0.0);
-    /* Copies of 8 bytes are issued among the products. */
-    const double copies =
-        work->access == TGI_ACCESS_ELEMENTS ? kernel->tile_rows + kernel->tile_cols : 0.0;
-    const double copy_s = copies * depth * f->dmma_copy_cycles / gpu->clock_hz;
+    const int is_copied = is_tma && work->k_copies > 0.0, i = is_tma + is_copied;
+    const double feed = is_tma ? find_feed(f, kernel, is_copied) : 0.0;
+    const double cycles = fmax(elems / find_dmma_rate(gpu), feed);
+    /* Copies of threads are issued among the products. */
+    const double copy_s = work->k_copies * depth * f->dmma_copy_cycles[is_tma] / gpu->clock_hz;
     const double compute_s = cycles * depth / (share * gpu->clock_hz) + copy_s;
     /* One block alone does not hide the wait for its stages. */
-    const double wait_s = f->dmma_stage_s[is_tma] + f->dmma_k_s[is_tma] * depth / teams;
+    const double wait_s = f->dmma_stage_s[i] + f->dmma_k_s[i] * depth / teams;
     double latency_s = wait_s + compute_s * share;
-    latency_s = fmax(latency_s, f->dmma_latency_s[is_tma] / (kernel->stage_count - 1));
+    latency_s = fmax(latency_s, f->dmma_latency_s[i] / (kernel->stage_count - 1));
     const double store_s = teams * elems * 8.0 / (f->dmma_store_bytes_per_cycle * gpu->clock_hz);
     const double stages = ceil(work->block_k / depth);
     double seconds = tgi_tile_block_seconds(gpu, work, stages, latency_s, compute_s) +
                      tgi_tile_block_seconds(gpu, work, 1.0, store_s, store_s) +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    return tgi_tile_base_seconds(gpu, p, work) + f->dmma_s[is_tma] +
+    return tgi_tile_base_seconds(gpu, p, work) + f->dmma_s[i] +
            tgi_tile_terms_seconds(gpu, p, work) + f->dmma_tma_lines_s[0] * work->split_readers +
            f->dmma_tma_lines_s[1] * work->sharing_readers + fmax(seconds, memory_s);
 }

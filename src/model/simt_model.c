@@ -17,9 +17,7 @@ static int shares_k(const tgi_kernel *kernel)
 static int find_share_index(const tgi_kernel *kernel)
 {
     const int sums = kernel->thread_rows * kernel->thread_cols;
-    if (sums > 64 && sums <= 96)
-        return 2;
-    return (sums > 96 ? 0 : 3) + shares_k(kernel);
+    return (sums > 64 ? 0 : 2) + shares_k(kernel);
 }
 
 /* Returns the share of the multipliers that the warps of a scheduler keep busy. One warp waits for

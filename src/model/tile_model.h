@@ -29,6 +29,8 @@ typedef struct tgi_tile_work {
     double cluster_blocks; /* blocks of a cluster that share out k in family small without stages */
     double by_elements;    /* operands that family small on mma.sync loads by elements */
     double across_lines;   /* lines of a tile of family bf16d not loaded by 16 bytes along k */
+    double
+        k_copies; /* copies that count for a value of k of a tile of dmma; of dmma_tma, 0: by TMA */
     double split_readers, sharing_readers; /* blocks of dmma_tma that copy such lines at once */
     double b_turns; /* turns of banks in which a block of it reads B for one k, beyond the first */
     double a_lines; /* lines of A that a warp of family small without stages reads at once */

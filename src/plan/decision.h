@@ -29,13 +29,14 @@ typedef struct tgi_strip_decision {
  * splits of split_elems values of k. One split means that k is not split. */
 typedef struct tgi_tile_decision {
     int64_t split_elems, split_count;
-    int64_t whole_rows;  /* family mma: k of the tiles of these first rows of D is not split */
-    int is_repacked[2];  /* 1: family mma copies A, or B, to aligned lines in the workspace */
-    int is_transposed;   /* 1: families small, mma and bf16d compute D^T = B^T A^T */
-    int short_cols;      /* columns of a block of the short function of family small; 0: another */
-    int strip_cols;      /* columns of a warp of the strips of family small; 0: another */
-    int strip_rows;      /* its warps of a block that have other rows */
-    int piece_cols;      /* threads along a row of D in a block of its pieces; 0: another */
+    int64_t whole_rows; /* family mma: k of the tiles of these first rows of D is not split */
+    int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
+    int is_transposed;  /* 1: families small, mma and bf16d compute D^T = B^T A^T */
+    int is_copied;      /* 1: threads copy the operands of family dmma_tma, which TMA cannot read */
+    int short_cols;     /* columns of a block of the short function of family small; 0: another */
+    int strip_cols;     /* columns of a warp of the strips of family small; 0: another */
+    int strip_rows;     /* its warps of a block that have other rows */
+    int piece_cols;     /* threads along a row of D in a block of its pieces; 0: another */
     int has_piece_units; /* 1: those pieces load and store whole units of 16 bytes */
     int direct_lanes;    /* threads that share out k in family small without stages; 0: by stages */
     int direct_cluster;  /* its blocks of a cluster, or bf16d's, that share out k; 1: no cluster */

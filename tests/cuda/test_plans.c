@@ -166,11 +166,6 @@ static void test_many_tiles(void **state)
     assert_int_equal(try_kernel(context, "2147483000x64x64:nt:bf16", kernel),
                      TG_STATUS_UNSUPPORTED);
     FAKE_ASSERT_DETAIL("2147483000");
-    assert_int_equal(try_kernel(context, "64x65x64:nn:fp64", "cuda_dmma_tma_sm90a_fp64_32x32x32"),
-                     TG_STATUS_UNSUPPORTED);
-    FAKE_ASSERT_DETAIL("TMA cannot read B where it lies: its lines do not all start at "
-                       "multiples of 16 bytes",
-                       "family dmma");
     tg_destroy_context(context);
 }
 

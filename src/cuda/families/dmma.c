@@ -24,9 +24,11 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const int by_registers = TGI_DMMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols);
     const int resident =
         tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, count_shared_bytes(kernel));
+    const int by_elements = tgi_gemm_find_access(p) == TGI_ACCESS_ELEMENTS;
     const tgi_tile_work work = {.block_count = (double)tile_count * (double)p->batch_count,
                                 .blocks_per_sm = resident,
-                                .access = tgi_gemm_find_access(p)};
+                                .k_copies =
+                                    by_elements ? kernel->tile_rows + kernel->tile_cols : 0.0};
     tgi_gemm_split_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
 }
 

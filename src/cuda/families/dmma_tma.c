@@ -19,23 +19,15 @@ void tgi_dmma_tma_describe(const tgi_problem *p, tgi_operand operand[2])
     tgi_operand_describe(p, 1, 1, p->is_b_offset, &operand[1]);
 }
 
-/* Refuses problems that TMA cannot read or count. */
-static int takes_operands(const tgi_kernel *kernel, const tgi_problem *p, tgi_proposal *proposal)
+/* Refuses problems whose sizes the kernel cannot count. */
+static int takes_sizes(const tgi_kernel *kernel, const tgi_problem *p, tgi_proposal *proposal)
 {
     const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count, tgi_gemm_count_tiles(kernel, p)};
-    tgi_operand operand[2];
     for (int i = 0; i < 5; i++)
         if (sizes[i] > COUNT_MAX)
             return tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
                               "TMA counts to %d; a size or the number of tiles is %lld", COUNT_MAX,
                               (long long)sizes[i]);
-    tgi_dmma_tma_describe(p, operand);
-    for (int i = 0; i < 2; i++)
-        if (operand[i].is_repacked)
-            return tgi_refuse(
-                &proposal->refusal, TG_REFUSAL_LAYOUT,
-                "TMA cannot read %c where it lies: %s; family dmma can", "AB"[i],
-                tgi_operand_find_fault(&operand[i], i ? p->is_b_offset : p->is_a_offset));
     return 1;
 }
 
@@ -49,6 +41,14 @@ static void count_readers(const tgi_operand *operand, double readers, tgi_tile_w
         work->sharing_readers += readers * LINE_BYTES / (double)operand->pitch_bytes;
 }
 
+/* Returns the copies by which threads bring a value of k to a tile: an element each, or two. */
+static double count_copies(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const int a_units = tgi_gemm_has_a_vectors(p, tgi_gemm_is_a_along_k(p));
+    const int b_units = tgi_gemm_has_b_vectors(p, tgi_gemm_is_b_along_k(p));
+    return kernel->tile_rows / (a_units ? 2.0 : 1.0) + kernel->tile_cols / (b_units ? 2.0 : 1.0);
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
@@ -56,9 +56,12 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                       (kernel->tile_rows * kernel->tile_cols);
     const int64_t shared_bytes = TGI_DMMA_TMA_SHARED_BYTES(
         kernel->tile_rows, kernel->tile_cols, kernel->tile_depth, kernel->stage_count, teams);
-    if (!tgi_gemm_fits(machine, shared_bytes, proposal) || !takes_operands(kernel, p, proposal))
+    tgi_operand operand[2];
+    if (!tgi_gemm_fits(machine, shared_bytes, proposal) || !takes_sizes(kernel, p, proposal))
         return;
-    proposal->needs_aligned[0] = proposal->needs_aligned[1] = 1;
+    tgi_dmma_tma_describe(p, operand);
+    const int is_copied = operand[0].is_repacked || operand[1].is_repacked;
+    proposal->needs_aligned[0] = proposal->needs_aligned[1] = !is_copied;
     const int by_registers =
         TGI_DMMA_TMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols, kernel->thread_count);
     tgi_tile_work work = {
@@ -66,11 +69,14 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         .blocks_per_sm = tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, shared_bytes),
         .access = TGI_ACCESS_VECTORS};
     const double slots = (double)machine->gpu.sm_count * work.blocks_per_sm;
-    tgi_operand operand[2];
-    tgi_dmma_tma_describe(p, operand);
-    count_readers(&operand[0], fmin(slots, ceil((double)p->n / kernel->tile_cols)), &work);
-    count_readers(&operand[1], fmin(slots, ceil((double)p->m / kernel->tile_rows)), &work);
+    if (is_copied) {
+        work.k_copies = count_copies(kernel, p);
+    } else {
+        count_readers(&operand[0], fmin(slots, ceil((double)p->n / kernel->tile_cols)), &work);
+        count_readers(&operand[1], fmin(slots, ceil((double)p->m / kernel->tile_rows)), &work);
+    }
     tgi_gemm_split_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
+    proposal->decision.tile.is_copied = is_copied;
 }
 
 const tgi_cuda_planner tgi_cuda_planner_dmma_tma = {propose, tgi_gemm_describe_tiling};

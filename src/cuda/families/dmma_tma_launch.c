@@ -1,5 +1,6 @@
 /* Launches the family dmma_tma. */
 #include <stddef.h>
+#include <stdio.h>
 
 #include "cuda/families/dmma_tma.h"
 #include "cuda/families/gemm.h"
@@ -11,6 +12,7 @@
 
 typedef struct dmma_tma_prepared {
     tgi_tile_prepared tile;
+    int is_copied;          /* 1: threads copy A and B; the rest of the block is unused */
     tgi_dmma_tma_args args; /* its member gemm is tile.args */
     tgi_tensor_slots slots;
     tgi_tensor_slot slot[4]; /* A and B have two each, one for the edge */
@@ -64,6 +66,12 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     tgi_operand operand[2];
     (void)machine;
     tgi_tile_prepare(p, proposal, &prepared->tile);
+    tgi_tile_set_entry_grid(kernel, &prepared->tile);
+    prepared->is_copied = proposal->decision.tile.is_copied;
+    if (prepared->is_copied) {
+        snprintf(prepared->tile.multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s_copied", kernel->name);
+        return;
+    }
     tgi_dmma_tma_describe(p, operand);
     args->a_along_k = !operand[0].is_across;
     args->b_along_k = !operand[1].is_across;
@@ -71,7 +79,6 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     prepared->slots.slot = prepared->slot;
     prepare_operand(prepared, 0, &operand[0], kernel->tile_rows);
     prepare_operand(prepared, 1, &operand[1], kernel->tile_cols);
-    tgi_tile_set_entry_grid(kernel, &prepared->tile);
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
@@ -79,6 +86,8 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
     dmma_tma_prepared *prepared = block;
     const void *const base[2] = {call->a, call->b};
     tgi_dmma_tma_args args;
+    if (prepared->is_copied)
+        return tgi_tile_launch(queue, call, &prepared->tile);
     tg_status status =
         tgi_tensor_fill(queue->device, &prepared->slots, base, &prepared->args, &args, sizeof args);
     if (status)

@@ -28,7 +28,7 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
     if (is_wide(kernel))
         return TGI_SMALL_WIDE_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->tile_depth,
-                                           (int)tgi_type_bytes(kernel->type));
+                                           kernel->stage_count, (int)tgi_type_bytes(kernel->type));
     if (kernel->math == TGI_MATH_mma)
         return TGI_SMALL_MMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols,
                                           kernel->thread_count);

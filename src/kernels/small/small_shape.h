@@ -19,16 +19,17 @@
 /* Wide tiles hold padded lines of A and B, in FP32 all lines of one k together, then their sums,
  * padded too. So many blocks share a multiprocessor. */
 #define TGI_SMALL_WIDE_PAD_BYTES(elem_bytes) ((elem_bytes) == 8 ? 32 : 16)
-#define TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, elem_bytes)                                   \
-    (2 * ((elem_bytes) == 4 ? (depth) * (((rows) + (cols)) * 4 + 2 * TGI_SMALL_WIDE_PAD_BYTES(4))  \
-                            : ((rows) + (cols)) * ((depth) * (elem_bytes) +                        \
-                                                   TGI_SMALL_WIDE_PAD_BYTES(elem_bytes))))
+#define TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, stages, elem_bytes)                           \
+    ((stages) *                                                                                    \
+     ((elem_bytes) == 4                                                                            \
+          ? (depth) * (((rows) + (cols)) * 4 + 2 * TGI_SMALL_WIDE_PAD_BYTES(4))                    \
+          : ((rows) + (cols)) * ((depth) * (elem_bytes) + TGI_SMALL_WIDE_PAD_BYTES(elem_bytes))))
 #define TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes)                                           \
     ((rows) * ((cols) + ((elem_bytes) == 4 ? 4 : 8)) * ((elem_bytes) == 8 ? 8 : 4))
-#define TGI_SMALL_WIDE_SHARED_BYTES(rows, cols, depth, elem_bytes)                                 \
-    (TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, elem_bytes) >                                    \
+#define TGI_SMALL_WIDE_SHARED_BYTES(rows, cols, depth, stages, elem_bytes)                         \
+    (TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, stages, elem_bytes) >                            \
              TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes)                                      \
-         ? TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, elem_bytes)                                \
+         ? TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, stages, elem_bytes)                        \
          : TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes))
 #define TGI_SMALL_WIDE_FMA_THREADS(sums)                                                           \
     ((sums) >= 64 ? 384 : (sums) >= 32 ? 512 : (sums) >= 16 ? 640 : 1024)

@@ -5,17 +5,18 @@
 #include "kernels/small/small_shape.h"
 #include "kernels/small/small_wide.cuh"
 
-#define TGI_SMALL_WIDE(name, elem_type, rows, cols, depth, row_sums, col_sums, threads)            \
+#define TGI_SMALL_WIDE(name, elem_type, rows, cols, depth, row_sums, col_sums, stages, threads)    \
     extern "C" __global__ void __launch_bounds__(                                                  \
         threads, TGI_SMALL_WIDE_BLOCKS((row_sums) * (col_sums), threads,                           \
                                        sizeof(tgi_element_of<TGI_TYPE_OF(elem_type)>::type)))      \
         name(const __grid_constant__ tgi_gemm_args args)                                           \
     {                                                                                              \
         typedef tgi_small_wide<TGI_TYPE_OF(elem_type), rows, cols, depth, row_sums, col_sums,      \
-                               threads>                                                            \
+                               threads, stages>                                                    \
             body;                                                                                  \
-        constexpr int bytes = TGI_SMALL_WIDE_SHARED_BYTES(rows, cols, depth, sizeof(body::elem));  \
-        static_assert(2 * body::stage_elems * sizeof(body::elem) <= bytes &&                       \
+        constexpr int bytes =                                                                      \
+            TGI_SMALL_WIDE_SHARED_BYTES(rows, cols, depth, stages, sizeof(body::elem));            \
+        static_assert((stages)*body::stage_elems * sizeof(body::elem) <= bytes &&                  \
                           (rows)*body::sum_pitch * sizeof(body::sum_type) <= bytes,                \
                       "lines and sums have room");                                                 \
         extern __shared__ __align__(128) char shared[];                                            \
@@ -26,5 +27,5 @@
 #define TGI_IMAGE_small_wide TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
                      threads)                                                                      \
-    TGI_SMALL_WIDE(name, type, rows, cols, depth, thread_rows, thread_cols, threads)
+    TGI_SMALL_WIDE(name, type, rows, cols, depth, thread_rows, thread_cols, stages, threads)
 #include "core/kernels.def"

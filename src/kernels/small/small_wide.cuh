@@ -2,11 +2,12 @@
  * Forms tiles of family small that are large beside k, by matrix instructions of FP64 and of 16-bit
  * types, or by multiply-adds of FP32. The threads of a block copy lines of A and B to shared memory
  * element by element, in runs along k or across it, as the lines lie, so that no operand needs to
- * be aligned or repacked. A thread requests its elements of a stage before the products of the
- * previous one. D goes through shared memory, so that a warp stores neighbouring columns. Blocks
- * that share a multiprocessor hide each other's waits.
+ * be aligned or repacked. FP32 in more than two stages is copied in the background, all stages but
+ * one ahead. Other elements pass through registers: a thread requests those of a stage before the
+ * products of the previous one. D goes through shared memory, so that a warp stores neighbouring
+ * columns. Blocks that share a multiprocessor hide each other's waits.
  *
- *     setup()      takes the shared memory: two stages, then the tile's sums
+ *     setup()      takes the shared memory: stages, then the tile's sums
  *     load()       requests a thread's elements of a step
  *     multiply()   adds the products of a stage to the thread's sums
  *     finish()     puts the sums to shared memory and stores the tile
@@ -24,14 +25,30 @@
 #include "kernels/small/small_wide_lines.cuh"
 #include "kernels/small/small_wide_store.cuh"
 
+/* Names what brings the elements of A and B to shared memory. */
+template <bool Is_copied, typename T, int Depth, int Threads, int Is_fma, int Pad>
+struct tgi_small_feed {
+    template <int Lines>
+    using share = tgi_small_share<T, Lines, Depth, Threads, Is_fma ? 1 : Depth + Pad,
+                                  Is_fma ? Lines + Pad : 1>;
+};
+
+template <typename T, int Depth, int Threads, int Is_fma, int Pad>
+struct tgi_small_feed<true, T, Depth, Threads, Is_fma, Pad> {
+    template <int Lines> using share = tgi_small_copies<Lines, Depth, Threads, Lines + Pad>;
+};
+
 /* Rows x Cols is the block's tile, Depth the k of a stage, and Row_sums x Col_sums a thread's sums
  * of FP32, which it multiplies; those of matrix instructions are 4 x 4. */
-template <tg_type Type, int Rows, int Cols, int Depth, int Row_sums, int Col_sums, int Threads>
+template <tg_type Type, int Rows, int Cols, int Depth, int Row_sums, int Col_sums, int Threads,
+          int Stages>
 struct tgi_small_wide {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
     typedef tgi_small_wide_store<Type, Rows, Cols, Threads> tile_store;
-    static constexpr int is_fma = Type == TG_TYPE_FP32;
+    static constexpr int is_fma = Type == TG_TYPE_FP32, stages = Stages;
+    /* 1: stages are copied in the background. */
+    static constexpr int is_copied = is_fma && Stages > 2;
     static constexpr int warp_cols = is_fma ? 1 : Cols / 32;
     static constexpr int sum_rows = is_fma ? Row_sums : 4, sum_cols = is_fma ? Col_sums : 4;
     /* Lines, or in FP32 all lines of one k, are padded, so that neighbours lie in different
@@ -42,9 +59,7 @@ struct tgi_small_wide {
     static constexpr int a_elems = is_fma ? Depth * a_pitch : Rows * pitch;
     static constexpr int stage_elems = a_elems + (is_fma ? Depth * b_pitch : Cols * pitch);
     static constexpr int sum_pitch = tile_store::sum_pitch;
-    template <int Lines>
-    using share =
-        tgi_small_share<elem, Lines, Depth, Threads, is_fma ? 1 : pitch, is_fma ? Lines + pad : 1>;
+    typedef tgi_small_feed<is_copied, elem, Depth, Threads, is_fma, pad> feed;
     typedef tgi_small_wide_fma<Rows, Cols, Row_sums, Col_sums, a_pitch, b_pitch, sum_pitch> fma;
     static constexpr int has_one_tile = 0;
     typedef sum_type sums[sum_rows][sum_cols];
@@ -108,8 +123,8 @@ struct tgi_small_wide {
 
     /* Holds a thread's share of the steps of a tile, from the next one on. */
     struct source {
-        share<Rows> a;
-        share<Cols> b;
+        typename feed::template share<Rows> a;
+        typename feed::template share<Cols> b;
         int64_t left;          /* k of the next step, and behind it */
         int is_low, is_narrow; /* 1: the lower, or right, half of the tile lies outside D */
 
@@ -125,19 +140,20 @@ struct tgi_small_wide {
         }
     };
 
-    elem *stages;
+    elem *memory;
     tgi_block_tile tile;
 
     __device__ __forceinline__ void setup(const tgi_gemm_args &, char *shared)
     {
-        stages = reinterpret_cast<elem *>(shared);
+        memory = reinterpret_cast<elem *>(shared);
     }
 
-    /* Requests the elements of the step that has `left` of k, and those behind it. */
-    static __device__ __forceinline__ void load(source &copies, int64_t left)
+    /* Requests the elements of the step that has `left` of k, and those behind it, in FP32 for the
+     * stage at the given address. */
+    static __device__ __forceinline__ void load(source &copies, int64_t left, uint32_t stage)
     {
-        copies.a.load(left);
-        copies.b.load(left);
+        copies.a.load(left, stage);
+        copies.b.load(left, stage + a_elems * 4);
     }
 
     /* Adds the products of `count` of k of a stage. */
@@ -150,7 +166,52 @@ struct tgi_small_wide {
             multiply_warp(stage, stage + a_elems, count, sum);
     }
 
-    /* Sums the unit's tile over its split of k, stage by stage. */
+    /* Adds the products of all steps, whose stages are copied in the background. Turns before step
+     * 0 only request stages, so that the code has the copies once. */
+    __device__ __forceinline__ void multiply_copied(source &copies, sums &sum) const
+    {
+        constexpr uint32_t bytes = stage_elems * 4, last = (Stages - 1) * bytes;
+        const uint32_t ring = tgi_shared_address(memory);
+        uint32_t fill = 0, read = 0;
+        int64_t left = copies.left; /* k of the step to request, and behind it */
+#pragma unroll 1
+        for (int step = 1 - Stages; copies.left > 0; step++) {
+            if (step >= 0)
+                tgi_wait_for_stage<tgi_small_wide>();
+            if (left > 0)
+                load(copies, left, ring + fill);
+            tgi_copy_async_commit();
+            left -= Depth;
+            fill = fill == last ? 0 : fill + bytes;
+            if (step < 0)
+                continue;
+            multiply(sum, copies, memory + read / 4, tgi_clamp_count(copies.left, Depth));
+            read = read == last ? 0 : read + bytes;
+            copies.left -= Depth;
+        }
+        tgi_copy_async_wait<0>();
+    }
+
+    /* Adds the products of all steps, whose elements pass through registers. */
+    __device__ __forceinline__ void multiply_loaded(source &copies, sums &sum) const
+    {
+        elem *stage = memory;
+        load(copies, copies.left, 0);
+#pragma unroll 1
+        for (; copies.left > 0; copies.left -= Depth) {
+            copies.a.keep(stage);
+            copies.b.keep(stage + a_elems);
+            /* Without this barrier lines would be multiplied that others have not put yet. Those of
+             * the stage before the last one are no longer read. */
+            __syncthreads();
+            if (copies.left > Depth)
+                load(copies, copies.left - Depth, 0);
+            multiply(sum, copies, stage, tgi_clamp_count(copies.left, Depth));
+            stage = stage == memory ? memory + stage_elems : memory;
+        }
+    }
+
+    /* Sums the unit's tile over its split of k. */
     template <class Schedule, typename Unit>
     __device__ __forceinline__ void sum(const tgi_gemm_args &given, const Schedule &schedule,
                                         Unit unit, sums &sum)
@@ -163,20 +224,10 @@ struct tgi_small_wide {
             for (int j = 0; j < sum_cols; j++)
                 sum[i][j] = sum_type(0);
         source copies(args, tile, tgi_find_first_k(args, tile.split));
-        elem *stage = stages;
-        load(copies, copies.left);
-#pragma unroll 1
-        for (; copies.left > 0; copies.left -= Depth) {
-            copies.a.keep(stage);
-            copies.b.keep(stage + a_elems);
-            /* Without this barrier lines would be multiplied that others have not put yet. Those of
-             * the stage before the last one are no longer read. */
-            __syncthreads();
-            if (copies.left > Depth)
-                load(copies, copies.left - Depth);
-            multiply(sum, copies, stage, tgi_clamp_count(copies.left, Depth));
-            stage = stage == stages ? stages + stage_elems : stages;
-        }
+        if constexpr (is_copied)
+            multiply_copied(copies, sum);
+        else
+            multiply_loaded(copies, sum);
         /* Without this barrier sums would overwrite lines that others have yet to multiply. */
         __syncthreads();
     }
@@ -185,7 +236,7 @@ struct tgi_small_wide {
     __device__ __forceinline__ void finish(const tgi_gemm_args &given, const Schedule &schedule,
                                            Unit unit, const sums &sum) const
     {
-        sum_type *const shared = reinterpret_cast<sum_type *>(stages);
+        sum_type *const shared = reinterpret_cast<sum_type *>(memory);
         if constexpr (is_fma)
             fma::keep(shared, sum);
         else

@@ -28,8 +28,9 @@ struct tgi_small_wide_fma {
     /* A warp has lane_cols lanes along the columns. */
     static constexpr int lane_cols = cols_apart < 8 ? cols_apart : 8, lane_rows = 32 / lane_cols;
     static constexpr int warp_cols = cols_apart / lane_cols;
+    static constexpr int turn = 4; /* values of k in a turn of the loop */
     typedef float sums[Row_sums][Col_sums];
-    static_assert(Col_sums % (has_halves ? 8 : 4) == 0 && row_group <= 4, "groups of an access");
+    static_assert(Col_sums % 4 == 0 && row_group <= 4, "groups of an access");
 
     /* Return the first row and column of the thread's sums. Lanes whose numbers differ in bit 0
      * have the same rows, and those that differ in bit 1 the same columns, so that a read of 16
@@ -77,7 +78,7 @@ struct tgi_small_wide_fma {
             }
     }
 
-    /* Adds the products of `count` of k, and of zeros up to a multiple of 2, to the first Down x
+    /* Adds the products of `count` of k, and of zeros up to a multiple of turn, to the first Down x
      * Across sums. Factors are read one k ahead. */
     template <int Down, int Across>
     static __device__ __forceinline__ void multiply_sums(const float *a, const float *b, int count,
@@ -89,20 +90,19 @@ struct tgi_small_wide_fma {
         read<Down, row_group>(rows[0], a, rows_apart);
         read<Across, col_group>(cols[0], b, cols_apart);
 #pragma unroll 1
-        for (int k = 0; k < count; k += 2) {
-            read<Down, row_group>(rows[1], a + A_pitch, rows_apart);
-            read<Across, col_group>(cols[1], b + B_pitch, cols_apart);
-            /* Without this barrier the compiler would move the reads down to their use. */
-            __syncwarp();
-            multiply_k(rows[0], cols[0], sum);
-            a += 2 * A_pitch;
-            b += 2 * B_pitch;
-            if (k + 2 < count) {
-                read<Down, row_group>(rows[0], a, rows_apart);
-                read<Across, col_group>(cols[0], b, cols_apart);
+        for (int k = 0; k < count; k += turn) {
+#pragma unroll
+            for (int i = 0; i < turn; i++) {
+                if (i + 1 < turn || k + turn < count) {
+                    read<Down, row_group>(rows[(i + 1) % 2], a + (i + 1) * A_pitch, rows_apart);
+                    read<Across, col_group>(cols[(i + 1) % 2], b + (i + 1) * B_pitch, cols_apart);
+                }
+                /* Without this barrier the compiler would move the reads down to their use. */
+                __syncwarp();
+                multiply_k(rows[i % 2], cols[i % 2], sum);
             }
-            __syncwarp();
-            multiply_k(rows[1], cols[1], sum);
+            a += turn * A_pitch;
+            b += turn * B_pitch;
         }
     }
 
@@ -111,7 +111,12 @@ struct tgi_small_wide_fma {
     static __device__ __forceinline__ void multiply(const float *a, const float *b, int count,
                                                     int is_low, int is_narrow, sums &sum)
     {
-        if constexpr (has_halves) {
+        if constexpr (has_halves && Col_sums == 4) {
+            if (is_low)
+                multiply_sums<Row_sums / 2, Col_sums>(a, b, count, sum);
+            else
+                multiply_sums<Row_sums, Col_sums>(a, b, count, sum);
+        } else if constexpr (has_halves) {
             if (is_low && is_narrow)
                 multiply_sums<Row_sums / 2, Col_sums / 2>(a, b, count, sum);
             else if (is_low)

@@ -6,6 +6,7 @@
 #define TGI_SMALL_WIDE_LINES_CUH
 
 #include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/ptx/async_copy.cuh"
 #include "kernels/schedule/tile.cuh"
 
 /* Lines of A or B in global memory, of which the first line_count exist. */
@@ -44,7 +45,7 @@ struct tgi_small_share {
 
     /* Requests the elements of the next stage, which has `left` of k. Elements outside are
      * zeros. */
-    __device__ __forceinline__ void load(int64_t left)
+    __device__ __forceinline__ void load(int64_t left, uint32_t)
     {
         const int k_end = tgi_clamp_count(left, Depth) - k;
         const int limit = along_k ? k_end > 0 ? end : 0 : end > 0 ? k_end : 0;
@@ -76,6 +77,48 @@ struct tgi_small_share {
                 piece.element[j] = element[i + j];
             *reinterpret_cast<tgi_row_piece<T, unit> *>(to + i * K_move) = piece;
         }
+    }
+};
+
+/* Elements of FP32 that are copied in the background. In shared memory lines of one k lie side by
+ * side, and values of k are Pitch elements apart. */
+template <int Lines, int Depth, int Threads, int Pitch> struct tgi_small_copies {
+    static constexpr int count = Lines * Depth / Threads, stride = Threads / Depth;
+    const float *from;
+    int64_t move, next;         /* elements to the next copy, and to the next stage */
+    uint32_t place, place_move; /* bytes, of the first copy and to the next one */
+    int along_k, k, inside;     /* the first k, and how many copies are inside of the matrix */
+
+    __device__ __forceinline__ tgi_small_copies(const tgi_small_lines<float> &lines)
+    {
+        const int thread = tgi_thread();
+        along_k = lines.along_k;
+        k = along_k ? thread % Depth : thread / Lines * count;
+        const int line = along_k ? thread / Depth : thread % Lines;
+        const int left = lines.line_count - line;
+        inside = along_k ? (left + stride - 1) / stride : left > 0 ? count : 0;
+        move = along_k ? stride * lines.line_stride : lines.k_stride;
+        next = Depth * lines.k_stride;
+        from = lines.data + line * lines.line_stride + k * lines.k_stride;
+        place = (k * Pitch + line) * 4;
+        place_move = (along_k ? stride : Pitch) * 4;
+    }
+
+    /* Requests the elements of the next stage, which has `left` of k, for the stage at the given
+     * place. Elements outside are zeros. */
+    __device__ __forceinline__ void load(int64_t left, uint32_t stage)
+    {
+        const int k_end = tgi_clamp_count(left, Depth) - k;
+        const int most = along_k ? (k_end > 0 ? inside : 0) : min(inside, k_end);
+        const float *copied = from;
+        uint32_t to = stage + place;
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            tgi_copy_async<4>(to, copied, i < most ? 4 : 0);
+            copied += move;
+            to += place_move;
+        }
+        from += next;
     }
 };
 
