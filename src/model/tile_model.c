@@ -158,9 +158,10 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     double latency_s = f->small_stage_s + compute_s;
     latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
-    double seconds = tgi_tile_block_seconds(gpu, work, rounds, latency_s, compute_s) +
-                     tgi_tile_block_seconds(gpu, work, 1.0, f->small_s, f->small_block_s) +
-                     tgi_model_finish_seconds(gpu, kernel, p, work);
+    double seconds =
+        tgi_tile_block_seconds(gpu, work, rounds, latency_s, compute_s) +
+        tgi_tile_block_seconds(gpu, work, 1.0, f->small_s, f->small_block_s[p->batch_count > 1]) +
+        tgi_model_finish_seconds(gpu, kernel, p, work);
     return fixed_s + fmax(seconds, memory_s);
 }
 
