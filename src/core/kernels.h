@@ -34,10 +34,12 @@ typedef enum tgi_math {
     TGI_MATH_fp16x
 } tgi_math;
 
-/* Products of a sum are added in one of these orders; kernels.def explains each. The first does not
- * depend on m, and every device has rows that keep it for every shape: a batch-invariant problem
- * needs it. */
+/* Products of a sum are added in one of these orders; kernels.def explains each. Those up to ALONG
+ * do not depend on m, and every device has rows that keep one of them for every shape: a
+ * batch-invariant problem needs it. */
 typedef enum tgi_sum_order {
+    TGI_SUM_TEAMS,
+    TGI_SUM_STEPS,
     TGI_SUM_ALONG,
     TGI_SUM_PAIRS,
     TGI_SUM_LANES,

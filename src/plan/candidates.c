@@ -9,8 +9,18 @@
 #include "plan/proposal.h"
 #include "plan/refused_problem.h"
 
-/* Rows that sum in the same order with the same instructions give the same bits. */
 #define BITS_COUNT (TGI_SUM_ORDER_COUNT * TGI_ISA_COUNT)
+
+/* Returns a number below BITS_COUNT. Rows that give the same bits have the same number: those that
+ * sum in the same order by the same instruction set. Orders that have the same bits by every
+ * instruction set count for the first one with rows for every shape. */
+static int find_bits(const tgi_proposal *proposal)
+{
+    const tgi_isa isa = proposal->sum_order == TGI_SUM_TEAMS   ? TGI_ISA_sm75
+                        : proposal->sum_order == TGI_SUM_STEPS ? TGI_ISA_sm80
+                                                               : proposal->kernel->isa;
+    return (int)isa * TGI_SUM_ORDER_COUNT + (int)proposal->sum_order;
+}
 
 /* Returns 1 for a teaching row, which is chosen only if no other row is legal. The last two rungs
  * of the CPU's ladder, direct and packed, are production rows. */
@@ -29,7 +39,7 @@ typedef struct choice {
 
 static void consider(choice *choices, const tgi_proposal *proposal)
 {
-    choice *order = &choices[proposal->sum_order * TGI_ISA_COUNT + (int)proposal->kernel->isa];
+    choice *order = &choices[find_bits(proposal)];
     if (!order->best || proposal->serial_s < order->serial_s)
         order->serial_s = proposal->serial_s;
     if (!order->best || proposal->predicted_s < order->predicted_s) {
@@ -86,8 +96,8 @@ static const tgi_kernel *choose_among(const tgi_backend *backend, const tgi_mach
     const tgi_kernel *chosen = NULL;
     double serial_s = 0.0;
     for (int i = 0; i < BITS_COUNT; i++) {
-        /* A batch-invariant problem takes the last instruction set that has a legal row, whose rows
-         * are legal for any m. A choice by time could depend on m. */
+        /* A batch-invariant problem takes the last instruction set that has a legal row, of which
+         * some are legal for any m. A choice by time could depend on m. */
         if (choices[i].best &&
             (!chosen || problem->is_batch_invariant || choices[i].serial_s < serial_s)) {
             chosen = choices[i].best;

@@ -28,7 +28,7 @@ void tgi_plan_propose(const tgi_backend *backend, const tgi_machine *machine,
                    tgi_kernels_isa_name(kernel->isa), tgi_kernels_isa_name(machine->isa));
     } else {
         backend->propose(machine, problem, proposal);
-        if (problem->is_batch_invariant && proposal->sum_order != TGI_SUM_ALONG &&
+        if (problem->is_batch_invariant && proposal->sum_order > TGI_SUM_ALONG &&
             !tgi_problem_is_empty(problem) && !tgi_problem_is_scale_only(problem) &&
             proposal->is_legal) {
             proposal->is_legal = 0;

@@ -40,7 +40,7 @@ static tg_candidate find_choice(const char *text)
 
 /* Rows of batch-invariant problems sum in one order for every m: k is whole, split by n and k alone
  * or, for slices, split after runs of 1024. Few columns of FP64 and of 16-bit types are left to one
- * row of family small. FP32 of small n and k is left to multiply-adds, of families small and simt.
+ * row of family small. FP32 of small n and k is left to multiply-adds by teams, of any family.
  * Without the option those shapes would be split otherwise, or taken by other rows. */
 static void test_batch_invariant_rows(void **state)
 {
@@ -49,18 +49,21 @@ static void test_batch_invariant_rows(void **state)
         const char *problem, *row;
         int split_count;
     } cases[] = {{"64x64x65536:prec=ieee_fp32", "cuda_simt_sm75_fp32_", 128},
-                 {"1x8192x8192:nt:prec=ieee_fp32", "cuda_small_sm75_fp32_16x16x32", 1},
+                 {"1x8192x8192:nt:prec=ieee_fp32", "cuda_dot_sm80_fp32_16x64x64", 1},
+                 {"12x20000x600:prec=ieee_fp32", "cuda_rank_sm80_fp32_16x128x64", 1},
                  {"64x300x8192:prec=ieee_fp32", "cuda_simt_sm75_fp32_", 24},
                  {"128x128x65536", "cuda_bf16", 64},
                  {"128x128x66000", "cuda_bf16", 1}, /* would have too many splits */
                  {"1x8192x8192:nt", "cuda_bf16d_sm90a_fp32_", 1},
                  {"64x8192x8100:nt", "cuda_bf16r_sm90a_fp32_", 8},
-                 {"60000x12x900", "cuda_small_sm75_fp32_16x16x32", 3},
-                 {"64x300x5000", "cuda_bf16d_sm90a_fp32_", 3},
+                 {"60000x12x900", "cuda_dot_sm80_fp32_16x64x64", 3},
+                 {"64x300x5000", "cuda_simt_sm75_fp32_32x64x32", 15},
+                 {"64x1100x6000", "cuda_bf16r_sm90a_fp32_", 6},
                  {"64x300x1500", "cuda_small_sm75_fp32_16x16x32", 4},
                  {"60000x12x900:bf16", "cuda_small_sm80_bf16_16x16x256", 1},
-                 {"64x64x65536:fp64", "cuda_dmma_sm80_fp64_", 128},
-                 {"640x1754x2408:fp64", "cuda_dmma_sm80_fp64_", 4},
+                 {"64x64x65536:fp64", "cuda_dmma_tma_sm90a_fp64_64x64x16", 128},
+                 {"64x63x65537:fp64", "cuda_dmma_sm80_fp64_", 129},
+                 {"640x1754x2408:fp64", "cuda_dmma_tma_sm90a_fp64_64x64x16", 4},
                  {"700x112x11648:nt:bf16", "cuda_wgmma_sm90a_bf16_", 8}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[128];
@@ -75,7 +78,7 @@ static void test_batch_invariant_rows(void **state)
 }
 
 /* For every m, and every number of batch entries, all legal rows have equally many splits. In types
- * other than FP32, either one row of family small is legal or other families are. */
+ * other than FP32, either the row of family small with tiles of 16 x 16 is legal or others are. */
 static void test_batch_invariant_splits(void **state)
 {
     (void)state;
@@ -125,7 +128,7 @@ static void test_batch_invariant_splits(void **state)
                     fail_msg("%s: %s has %lld splits, others %lld", text, candidate->kernel,
                              (long long)candidate->split_count, (long long)first_count);
                 if (cases[i].is_small >= 0)
-                    assert_int_equal(!strncmp(candidate->kernel, "cuda_small", 10),
+                    assert_int_equal(strstr(candidate->kernel, "_16x16x") != NULL,
                                      cases[i].is_small);
             }
             assert_true(cases[i].is_small == 1 ? legal_count == 1 : legal_count > 0);

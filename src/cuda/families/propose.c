@@ -17,18 +17,21 @@ static const tgi_executor executors[TGI_FAMILY_COUNT] = {
 #undef TGI_CUDA_FAMILY
 };
 
-/* Family small runs batch-invariant problems of FP64 and of 16-bit types with at most so many
+/* A batch-invariant problem is summed in one order of kernels.def for every m, which n and k choose
+ * here where rows of several orders take it. Within the order m is free to choose the row.
+ *
+ * Family small runs batch-invariant problems of FP64 and of 16-bit types with at most so many
  * columns. Even a D of many rows then takes no more than a few times as long as its memory traffic.
- * FP32 needs no limit, because rows of families small and simt give the same bits. */
+ * FP32 needs no limit, because its row of family small sums as teams. */
 #define INVARIANT_FP64_COLS 16
 #define INVARIANT_NARROW_COLS 32
 #define ALIGNED_ELEMS 8 /* elements of a unit that family wgmma reads without a copy */
 
 /* Slices run batch-invariant problems of FP32 if n * (k + SLICE_PASS_ELEMS) >= SLICE_ELEMS_MIN,
- * where they are as fast as multiply-adds in the mean over m. The pass that makes the slices takes
- * as long as SLICE_PASS_ELEMS more elements of k. */
-#define SLICE_ELEMS_MIN ((int64_t)1 << 20)
-#define SLICE_PASS_ELEMS 512
+ * where they are as fast as multiply-adds in the mean over m. What slices take beside their
+ * products counts as SLICE_PASS_ELEMS more elements of k. */
+#define SLICE_ELEMS_MIN ((int64_t)1 << 22)
+#define SLICE_PASS_ELEMS 4096
 
 static int64_t find_caller_cols(const tgi_problem *p)
 {

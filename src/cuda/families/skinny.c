@@ -20,12 +20,20 @@ static int is_dot(const tgi_kernel *kernel)
     return kernel->family == TGI_FAMILY_cuda_dot;
 }
 
+/* Returns 1 if the row's lanes are teams. */
+static int has_team_lanes(const tgi_kernel *kernel)
+{
+    return tgi_type_bytes(kernel->type) >= 4 &&
+           TGI_SKINNY_IS_TEAM(is_dot(kernel), kernel->tile_rows, kernel->tile_cols,
+                              kernel->thread_rows, kernel->thread_cols, kernel->thread_count);
+}
+
 static int count_shared_bytes(const tgi_kernel *kernel)
 {
     const int elem_bytes = (int)tgi_type_bytes(kernel->type);
-    return TGI_SKINNY_SHARED_BYTES(is_dot(kernel), kernel->tile_rows, kernel->tile_cols,
-                                   kernel->tile_depth, kernel->stage_count, kernel->thread_count,
-                                   elem_bytes);
+    return TGI_SKINNY_SHARED_BYTES(is_dot(kernel), has_team_lanes(kernel), kernel->tile_rows,
+                                   kernel->tile_cols, kernel->tile_depth, kernel->stage_count,
+                                   kernel->thread_count, elem_bytes);
 }
 
 static int count_blocks_per_sm(const tgi_machine *machine, const tgi_kernel *kernel)
@@ -76,6 +84,22 @@ static skinny_tiling split_tiles(const tgi_kernel *kernel, const tgi_problem *p,
     tiling.split_count = tgi_divide_up(tile_steps - 1, step_count / tiling.block_count) + 1;
     if (tiling.split_count > tile_steps)
         tiling.split_count = tile_steps;
+    return tiling;
+}
+
+/* Splits tiles as all rows of a batch-invariant problem do, after split_elems: a block has one
+ * split. */
+static skinny_tiling split_invariant(const tgi_kernel *kernel, const tgi_problem *p,
+                                     int64_t split_elems, int64_t tile_count, int64_t slot_count)
+{
+    skinny_tiling tiling = keep_whole(kernel, p, tile_count, slot_count);
+    if (split_elems >= p->k)
+        return tiling;
+    tiling.unit_elems = split_elems;
+    tiling.split_count = tgi_divide_up(p->k, split_elems);
+    tiling.block_count = tile_count * tiling.split_count;
+    tiling.block_tiles = tgi_divide_up(tiling.block_count, slot_count);
+    tiling.block_steps = tiling.block_tiles * tgi_divide_up(split_elems, kernel->tile_depth);
     return tiling;
 }
 
@@ -153,6 +177,16 @@ tgi_layout tgi_skinny_find_repacked_layout(const tgi_operand *a)
                         .batch = a->batch_count == 1 ? 0 : a->batch_bytes / a->elem_bytes};
 }
 
+/* Returns the blocks that share a multiprocessor. Where k is shared out at will, there are enough
+ * blocks for all places. */
+static int count_sharing_blocks(const tgi_machine *machine, const tgi_kernel *kernel,
+                                const tgi_problem *p, const skinny_tiling *tiling)
+{
+    const int most = count_blocks_per_sm(machine, kernel);
+    const int64_t each = tgi_divide_up(tiling->block_count, machine->gpu.sm_count);
+    return p->is_batch_invariant && each < most ? (int)each : most;
+}
+
 static double predict(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
                       const skinny_tiling *tiling)
 {
@@ -161,7 +195,7 @@ static double predict(const tgi_machine *machine, const tgi_kernel *kernel, cons
                           .split_count = (double)tiling->split_count,
                           .tile_count = (double)tiling->block_tiles,
                           .tile_cols = (double)tiling->tile_cols,
-                          .blocks_per_sm = count_blocks_per_sm(machine, kernel)};
+                          .blocks_per_sm = count_sharing_blocks(machine, kernel, p, tiling)};
     set_access(kernel, p, &work);
     return tgi_model_skinny_seconds(&machine->gpu, kernel, p, &work);
 }
@@ -174,6 +208,10 @@ static int takes(const tgi_machine *machine, const tgi_problem *p, tgi_proposal 
         return 0;
     if (!tgi_gemm_rounds_sums(p, proposal))
         return 0;
+    /* Rows whose lanes all share out k read less shared memory. */
+    if (has_team_lanes(kernel) && !p->is_batch_invariant)
+        return tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
+                          "teams of lanes serve batch-invariant problems");
     if (p->m > kernel->tile_rows) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
                    "D's shorter side is %lld; this kernel takes at most %d", (long long)p->m,
@@ -206,13 +244,20 @@ static void try_tiling(const tgi_machine *machine, const tgi_problem *p, int64_t
                                                       .is_a_repacked = a_bytes > 0};
 }
 
-static void propose_splits(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
-                           tgi_proposal *proposal)
+/* Tries the splits of the problem. Those of a batch-invariant one have split_elems of k. */
+static void propose_splits(const tgi_machine *machine, const tgi_problem *p, int64_t split_elems,
+                           int64_t a_bytes, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t tile_count = tgi_divide_up(p->n, kernel->tile_cols) * p->batch_count;
     const int64_t slot_count =
         (int64_t)machine->gpu.sm_count * count_blocks_per_sm(machine, kernel);
+    if (p->is_batch_invariant) {
+        const skinny_tiling tiling =
+            split_invariant(kernel, p, split_elems, tile_count, slot_count);
+        try_tiling(machine, p, a_bytes, &tiling, proposal);
+        return;
+    }
     if (!tgi_skinny_is_narrow_rank(kernel)) {
         const skinny_tiling whole = keep_whole(kernel, p, tile_count, slot_count);
         const skinny_tiling tiling = split_tiles(kernel, p, tile_count, slot_count);
@@ -230,6 +275,7 @@ static void propose_splits(const tgi_machine *machine, const tgi_problem *p, int
 
 static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
 {
+    const int64_t split_elems = tgi_gemm_invariant_split(machine, given);
     tgi_problem p = *given;
     if (tgi_skinny_is_transposed(&p))
         tgi_problem_transpose(&p);
@@ -241,7 +287,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     proposal->needs_aligned[tgi_skinny_is_transposed(given)] =
         tgi_skinny_is_narrow_rank(proposal->kernel) && a_bytes == 0;
     if (!tgi_skinny_is_narrow_rank(proposal->kernel) || a_bytes == 0)
-        propose_splits(machine, &p, 0, proposal);
+        propose_splits(machine, &p, split_elems, 0, proposal);
     if (tgi_type_bytes(p.type) >= 4 || a_bytes == 0)
         return;
     if (a_bytes > TGI_WORKSPACE_BYTES_MAX) {
@@ -252,7 +298,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     }
     p.a = tgi_skinny_find_repacked_layout(&a);
     p.is_a_offset = 0;
-    propose_splits(machine, &p, a_bytes, proposal);
+    propose_splits(machine, &p, split_elems, a_bytes, proposal);
 }
 
 static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)

@@ -249,7 +249,8 @@ struct tgi_dmma {
                                      own.narrow[j]);
     }
 
-    /* Leaves the sums in shared memory, with rows `pitch` apart. */
+    /* Leaves the sums in shared memory, with rows `pitch` apart. Zeros behind the end of k turn -0
+     * into 0. Tiles differ in their number, so that the addition does it always. */
     __device__ __forceinline__ void gather(const sums &sum, double *tile) const
     {
         /* Without this barrier the sums would overwrite what slower warps still read. */
@@ -265,7 +266,7 @@ struct tgi_dmma {
                         is_b_wide ? narrow : i * 16 + operand_a::wide_place(lane.g, s / 2);
                     const int col =
                         is_b_wide ? i * 16 + operand_b::wide_place(lane.g, s / 2) : narrow;
-                    tile[(lane.row + row) * pitch + lane.col + col] = sum[i][j][s];
+                    tile[(lane.row + row) * pitch + lane.col + col] = sum[i][j][s] + 0.0;
                 }
     }
 };

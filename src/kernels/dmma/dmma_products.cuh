@@ -21,15 +21,23 @@
 #include "kernels/schedule/units_in_turn.cuh"
 
 /* tgi_dmma_lines finds what a lane reads of an operand: 16 entries, rows of A or columns of B, by 8
- * values of k, of which lane 4 g + c reads numbers 2 c and 2 c + 1. Entries have an order of their
- * own, in which lanes that read at once read different banks. */
+ * values of k, of which lane 4 g + c reads numbers c and c + 4: the instruction adds them in the
+ * order of k. Entries have an order of their own, in which lanes that read at once read different
+ * banks. */
 template <int Along_k> struct tgi_dmma_lines {
-    int offset[2]; /* bytes to the lane's unit, along k for either 8 of k, across for either k */
+    int offset
+        [2]; /* bytes to the lane's first k of either 8, or across k to its unit of either k */
+
+    /* Returns the unit across k that lanes of this g read. */
+    static __device__ __forceinline__ int find_pair(int g)
+    {
+        return g ^ (g & 1) * 4;
+    }
 
     /* Returns entry g of half h of 16. */
     static __device__ __forceinline__ int place(int g, int h)
     {
-        return Along_k ? (g & 1) * 4 + g / 2 + 8 * h : 2 * g + h;
+        return Along_k ? (g & 1) * 4 + (g & 2) + g / 4 + 8 * h : 2 * find_pair(g) + h;
     }
 
     /* `first` is the first entry. The first read takes half `half` of 16 values of k. */
@@ -38,8 +46,8 @@ template <int Along_k> struct tgi_dmma_lines {
 #pragma unroll
         for (int i = 0; i < 2; i++)
             offset[i] = first * TGI_SWIZZLE_BYTES +
-                        (Along_k ? tgi_find_unit(0, place(g, 0), 4 * (i ^ half) + c)
-                                 : tgi_find_unit(0, 8 * half + 2 * c + i, g));
+                        (Along_k ? tgi_find_unit(0, place(g, 0), 4 * (i ^ half) + c / 2) + c % 2 * 8
+                                 : tgi_find_unit(0, 8 * half + c + 4 * i, find_pair(g)));
     }
 
     /* Reads value[h][k] of 16 entries, `block` times 16 behind the first one. k_half is 0 for the
@@ -50,11 +58,16 @@ template <int Along_k> struct tgi_dmma_lines {
         const char *from = lines + block * 16 * TGI_SWIZZLE_BYTES;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const int far = (Along_k ? i : k_half) * 8 * TGI_SWIZZLE_BYTES;
-            const double2 pair =
-                *reinterpret_cast<const double2 *>(from + offset[Along_k ? k_half : i] + far);
-            value[Along_k ? i : 0][Along_k ? 0 : i] = pair.x;
-            value[Along_k ? i : 1][Along_k ? 1 : i] = pair.y;
+            const char *at = from + (Along_k ? i : k_half) * 8 * TGI_SWIZZLE_BYTES;
+            if (Along_k) {
+                /* Four values of k further are two units, which the swizzle leaves together. */
+                value[i][0] = *reinterpret_cast<const double *>(at + offset[k_half]);
+                value[i][1] = *reinterpret_cast<const double *>(at + (offset[k_half] ^ 32));
+            } else {
+                const double2 pair = *reinterpret_cast<const double2 *>(at + offset[i]);
+                value[0][i] = pair.x;
+                value[1][i] = pair.y;
+            }
         }
     }
 };
@@ -157,7 +170,8 @@ struct tgi_dmma_products {
         }
     }
 
-    /* Leaves the sums in shared memory, with rows `pitch` apart. */
+    /* Leaves the sums in shared memory, with rows `pitch` apart. Zeros behind the end of k turn -0
+     * into 0. Tiles differ in their number, so that the addition does it always. */
     __device__ __forceinline__ void gather(const sums &sum) const
     {
         double *tile = reinterpret_cast<double *>(data) + team * Rows * pitch;
@@ -172,7 +186,7 @@ struct tgi_dmma_products {
                     const int wide = i * 16 + wide_lines::place(g, s / 2);
                     const int narrow = j / 2 * 16 + narrow_lines::place(2 * c + s % 2, j % 2);
                     tile[(row + (is_b_wide ? narrow : wide)) * pitch + col +
-                         (is_b_wide ? wide : narrow)] = sum[i][j][s];
+                         (is_b_wide ? wide : narrow)] = sum[i][j][s] + 0.0;
                 }
     }
 };

@@ -204,7 +204,7 @@ struct tgi_rank_mma {
         }
     }
 
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args,
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args, const cursor &,
                                                     const shared_stage &stage, sums &total)
     {
         uint32_t a[Rows / 8][2];

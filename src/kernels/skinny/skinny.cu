@@ -5,5 +5,6 @@
 #define TGI_IMAGE_skinny TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
                      threads)                                                                      \
-    TGI_SKINNY(name, family, type, rows, cols, depth, thread_cols, stages, threads)
+    TGI_SKINNY(name, family, type, rows, threads, rows, cols, depth, thread_rows, thread_cols,     \
+               stages, threads)
 #include "core/kernels.def"

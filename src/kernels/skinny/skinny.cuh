@@ -211,7 +211,7 @@ template <typename Body> struct tgi_skinny_kernel {
             write = write + 1 == Body::stages ? 0 : write + 1;
             if (step < 0)
                 continue;
-            Body::multiply(adding.find_problem(args), all.stages[read], sums);
+            Body::multiply(adding.find_problem(args), adding, all.stages[read], sums);
             if (++read == Body::stages) {
                 read = 0;
                 parity ^= 1;
