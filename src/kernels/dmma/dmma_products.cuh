@@ -25,8 +25,8 @@
  * order of k. Entries have an order of their own, in which lanes that read at once read different
  * banks. */
 template <int Along_k> struct tgi_dmma_lines {
-    int offset
-        [2]; /* bytes to the lane's first k of either 8, or across k to its unit of either k */
+    /* Bytes to the lane's first k of either 8, along k, or to its unit of either k, across k. */
+    int offset[2];
 
     /* Returns the unit across k that lanes of this g read. */
     static __device__ __forceinline__ int find_pair(int g)
