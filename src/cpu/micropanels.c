@@ -234,6 +234,12 @@ static void run_tiles(tile_walk *walk, const char *b, int64_t i, int64_t j, int6
     }
 }
 
+/* Returns 1 if rows of D follow each other so closely that the processor prefetches them. */
+static int is_d_near(const tgi_problem *p)
+{
+    return p->d.row * tgi_type_bytes(p->d_type) <= 2 * TGI_ALIGN_BYTES;
+}
+
 /* Sets every field that run_tiles reads for the target and no other field, because to clear the
  * whole struct would take as long as a small product. set_rows sets those that depend on a tile's
  * height, and the walk the tiles' columns and d_ahead. */
@@ -273,7 +279,8 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     walk->beta = s->is_first ? p->epilogue.beta : 1.0;
     tile->is_streamed = s->decision->is_streamed;
     tile->is_d_far = s->decision->is_d_far && !s->decision->is_streamed &&
-                     (!tgi_cpu_is_narrow(s->tiles) || s->k_elems <= TGI_SHORT_K);
+                     (!tgi_cpu_is_narrow(s->tiles) || s->k_elems <= TGI_SHORT_K) &&
+                     !(s->tiles->open && walk->beta == 0.0 && is_d_near(p));
     const tg_bias bias = s->is_last ? p->epilogue.bias : TG_BIAS_NONE;
     if (bias != TG_BIAS_NONE)
         walk->bias =
