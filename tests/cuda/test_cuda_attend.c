@@ -269,7 +269,7 @@ static void test_shares(void **state)
         int64_t warp_split_count, query_tile;
     } cases[] = {{1, 8, 1, 16, 128, TGI_ATTENTION_FEW_KEYS, 1, 64},
                  {1, 8, 1, 100, 64, TGI_ATTENTION_FEW_KEYS, 4, 16},
-                 {1, 16, 1, 33, 128, TGI_ATTENTION_FEW_KEYS, 3, 16},
+                 {8, 64, 1, 33, 32, TGI_ATTENTION_FEW_KEYS, 2, 16},
                  {1, 8, 1, 30, 256, TGI_ATTENTION_FEW_KEYS, 2, 16},
                  {4, 16, 64, 64, 64, TGI_ATTENTION_SHORT, 1, 64},
                  {4, 16, 512, 512, 64, TGI_ATTENTION_WIDE, 1, 128},

@@ -9,7 +9,8 @@
 #include "cuda/families/attend.h"
 #include "model/figures.h"
 
-#define SCHEDULERS 4 /* warp schedulers of a multiprocessor */
+#define SCHEDULERS 4   /* warp schedulers of a multiprocessor */
+#define TILES_LOOKED 8 /* tiles of a head whose times are predicted */
 
 /* Returns the time of a figure that depends on the size of a head. */
 static double count(const double cost[2], const tgi_attention_row *row)
@@ -17,27 +18,26 @@ static double count(const double cost[2], const tgi_attention_row *row)
     return cost[0] + cost[1] * row->head_size;
 }
 
-/* Returns the number of steps of the middle tile or, if is_last is 1, of the last tile. If all
- * tiles run at the same time, the last one takes longest under a causal mask. */
-static double count_steps(const tg_attention *a, const tgi_attention_choice *choice, int is_last)
+/* Returns the number of steps of a tile with `rows` queries of a head, around query `query`. */
+static double count_tile_steps(const tg_attention *a, const tgi_attention_choice *choice,
+                               int64_t query, int64_t rows)
 {
     const tgi_attention_window window = tgi_attention_find_window(a);
-    const int64_t rows = choice->shared_heads > 1 ? a->m : choice->query_tile;
-    const int64_t middle =
-        (is_last ? a->m - (rows + 1) / 2 : a->m / 2) + (window.is_bottom ? a->n - a->m : 0);
-    const int64_t low = middle - rows / 2 - window.before;
-    const int64_t high = middle + (rows + 1) / 2 + window.after; /* behind the tile's last query */
+    const int64_t middle = query + (window.is_bottom ? a->n - a->m : 0);
+    const int64_t queries = choice->shared_heads > 1 ? a->m : rows;
+    const int64_t low = middle - queries / 2 - window.before;
+    const int64_t high = middle + (queries + 1) / 2 + window.after; /* behind the last query */
     const int64_t keys = (high < a->n ? high : a->n) - (low > 0 ? low : 0);
     const int64_t seen = keys < 1 ? 1 : keys < choice->split_keys ? keys : choice->split_keys;
     return (double)tgi_divide_up(seen, choice->step_keys);
 }
 
-/* Returns how many rows of a tile the groups of warps of a block compute: the rows of the largest
- * tile, or the mean if is_largest is 0. Groups without rows do nothing. */
-static double count_rows(const tg_attention *a, const tgi_attention_choice *choice, int is_largest)
+/* Returns the number of steps of the middle tile or, if is_last is 1, of the last tile. If all
+ * tiles run at the same time, the last one takes longest under a causal mask. */
+static double count_steps(const tg_attention *a, const tgi_attention_choice *choice, int is_last)
 {
-    const double all = (double)tgi_round_up(choice->shared_heads * a->m, TGI_ATTEND_GROUP_QUERIES);
-    return is_largest ? fmin((double)choice->query_tile, all) : all / (double)choice->tile_count;
+    const int64_t rows = choice->shared_heads > 1 ? a->m : choice->query_tile;
+    return count_tile_steps(a, choice, is_last ? a->m - (rows + 1) / 2 : a->m / 2, rows);
 }
 
 /* Returns 1 if a mask hides keys of the last steps of tiles, whose V is then inspected. */
@@ -83,6 +83,32 @@ static double predict_wide_tile(const tg_attention *a, const tgi_attention_row *
                fmax(f->group_key + count(f->group_score, row) * rows, f->lone_key * row->head_size);
 }
 
+/* The times of the tiles of a head in a row of many queries: the longest and the mean. */
+typedef struct wide_times {
+    double longest, mean;
+} wide_times;
+
+/* Looks at tiles all over the queries. Groups of warps without rows do nothing. */
+static wide_times predict_wide_tiles(const tg_attention *a, const tgi_attention_choice *choice,
+                                     int is_mixed)
+{
+    const int64_t last = choice->tile_count - 1, all = choice->shared_heads * a->m;
+    const int64_t looked = last < TILES_LOOKED ? last + 1 : TILES_LOOKED;
+    wide_times times = {0.0, 0.0};
+    for (int64_t i = 0; i < looked; i++) {
+        const int64_t tile = last > 0 ? i * last / (looked - 1) : 0;
+        const int64_t first = tile * choice->query_tile, rest = all - first;
+        const int64_t rows = rest < choice->query_tile ? rest : choice->query_tile;
+        const int64_t middle = choice->shared_heads > 1 ? a->m / 2 : first + rows / 2;
+        const double steps = count_tile_steps(a, choice, middle, rows);
+        const double time = predict_wide_tile(
+            a, choice->row, (double)tgi_round_up(rows, TGI_ATTEND_GROUP_QUERIES), steps, is_mixed);
+        times.longest = fmax(times.longest, time);
+        times.mean += time / (double)looked;
+    }
+    return times;
+}
+
 /* Returns the time of a row of many queries whose multiprocessors have `load` tiles each, in
  * turn. */
 static double predict_wide(const tgi_machine *machine, const tg_attention *a,
@@ -90,20 +116,17 @@ static double predict_wide(const tgi_machine *machine, const tg_attention *a,
 {
     const tgi_attention_figures *f = tgi_figures_find_attention();
     const double start = f->wide_start + fmin(load, 1.0) * count(f->wide_fill, choice->row);
-    const double last_steps = count_steps(a, choice, 1), steps = count_steps(a, choice, 0);
-    const double last =
-        predict_wide_tile(a, choice->row, count_rows(a, choice, 1), last_steps, is_mixed);
-    const double mean =
-        predict_wide_tile(a, choice->row, count_rows(a, choice, 0), steps, is_mixed);
+    const wide_times tile = predict_wide_tiles(a, choice, is_mixed);
     if (load <= 1.0) {
         const double reads = predict_reads(machine, a, choice) + count(f->wide_tile, choice->row);
-        return start + fmax(last, reads) + f->read_overlap * fmin(last, reads);
+        return start + fmax(tile.longest, reads) + f->read_overlap * fmin(tile.longest, reads);
     }
     /* Under a causal mask short tiles follow long ones, so that blocks have loads alike. Up to two
      * tiles a block, two of the tile in the middle of these blocks take as long. */
-    const double middle = last - 2.0 * (last - mean) / load;
-    const double tiles = last_steps <= steps ? ceil(load) * mean
-                                             : fmax(last, load < 2.0 ? 2.0 * middle : load * mean);
+    const double middle = tile.longest - 2.0 * (tile.longest - tile.mean) / load;
+    const double tiles = count_steps(a, choice, 1) <= count_steps(a, choice, 0)
+                             ? ceil(load) * tile.mean
+                             : fmax(tile.longest, load < 2.0 ? 2.0 * middle : load * tile.mean);
     return start + fmax(tiles, predict_memory(machine, a, (double)a->n));
 }
 
@@ -123,12 +146,16 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
                   f->joined_row * (double)tgi_divide_up(rows, warp_splits * at_once);
     if (is_mixed)
         time += count(f->thin_mixed, row);
-    if (warp_splits > SCHEDULERS)
-        time += f->thin_crowd * row->keys;
     if (blocks > 1)
         time += f->cluster + f->cluster_block * (double)blocks +
                 f->cluster_row * (double)tgi_divide_up(rows, blocks * warp_splits * at_once);
-    const double steps = rounds * count_steps(a, choice, rounds <= 1.0) * count(f->thin_step, row);
+    /* Warps of all blocks that a multiprocessor has at once share its schedulers. */
+    const int64_t sharers = held < 1 ? 1 : tiles < held ? tiles : held;
+    const int64_t warps = warp_splits * sharers;
+    time += f->thin_shared * (double)(sharers - 1);
+    const double crowd = 1.0 + f->thin_crowd * (double)(tgi_divide_up(warps, SCHEDULERS) - 1);
+    const double steps =
+        rounds * count_steps(a, choice, rounds <= 1.0) * count(f->thin_step, row) * crowd;
     const double read =
         count_steps(a, choice, 0) * row->keys * (double)warp_splits; /* keys of a block */
     const double reads = predict_reads(machine, a, choice);
@@ -180,7 +207,8 @@ static double predict_short(const tgi_machine *machine, const tg_attention *a,
                            steps * (f->short_step + f->short_key * keys);
     const double tiles =
         (double)groups * (double)tgi_divide_up(a->m, choice->row->queries) / (double)sm_count;
-    return f->short_start +
+    const double load = (double)(groups * choice->tile_count) / (double)sm_count;
+    return f->short_start + fmin(load, 1.0) * f->short_fill +
            (double)waves * (f->short_wave + (steps > 1.0 ? f->short_more : 0.0) +
                             (blocks > 1 ? f->short_shared / size : 0.0) +
                             (double)choice->subtile_count * subtile) +
