@@ -6,8 +6,7 @@
 #include "cpu/names.h"
 
 #define FINISH_COLS 32 /* columns that are finished at once, in a local row; stacks are small */
-#define LATE_ROWS                                                                                  \
-    (1024 / FINISH_COLS / (int)sizeof(ACC(elem))) /* rows of them, if there are more */
+#define LATE_ROWS (512 / FINISH_COLS / (int)sizeof(ACC(elem))) /* rows of them, if there are more */
 
 /* Reads `cols` elements of a type that D may have, `stride` elements apart. */
 static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int64_t cols,

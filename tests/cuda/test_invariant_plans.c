@@ -62,7 +62,7 @@ static void test_batch_invariant_rows(void **state)
                  {"64x300x1500", "cuda_small_sm75_fp32_16x16x32", 4},
                  {"60000x12x900:bf16", "cuda_small_sm80_bf16_16x16x256", 1},
                  {"64x64x65536:fp64", "cuda_dmma_tma_sm90a_fp64_64x64x16", 128},
-                 {"64x63x65537:fp64", "cuda_dmma_sm80_fp64_", 129},
+                 {"64x63x65537:fp64", "cuda_dmma_tma_sm90a_fp64_", 129},
                  {"640x1754x2408:fp64", "cuda_dmma_tma_sm90a_fp64_64x64x16", 4},
                  {"700x112x11648:nt:bf16", "cuda_wgmma_sm90a_bf16_", 8}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

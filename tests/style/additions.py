@@ -36,8 +36,8 @@ class Tree:
 
 
 def add_family(tree):
-    """Adds family brief, a copy of family small whose body and instances are one file. Its time has
-    small's figures."""
+    """Adds family brief, a copy of family small in which the body and the instances are one file,
+    and so are the planner's. Its time has small's figures."""
     def rename(text):
         return text.replace("small", "brief").replace("SMALL", "BRIEF")
 
@@ -47,9 +47,16 @@ def add_family(tree):
         instances = instances.replace(f'#include "kernels/small/{name}"\n',
                                       tree.read(folder + name))
     tree.write("src/kernels/brief/brief.cu", rename(instances))
-    for path in (folder + "small_shape.h", "src/cuda/families/small.c",
-                 "src/cuda/families/small_launch.c"):
-        tree.write(rename(path), rename(tree.read(path)))
+    planner = "src/cuda/families/small"
+    header = tree.read(planner + ".h")
+
+    def join(*names):
+        text = "".join(tree.read(planner + name) for name in names)
+        return rename(text.replace('#include "cuda/families/small.h"\n', header))
+
+    tree.write(rename(planner + ".c"), join(".c", "_strips.c"))
+    tree.write(rename(planner + "_launch.c"), join("_launch.c"))
+    tree.write(rename(folder + "small_shape.h"), rename(tree.read(folder + "small_shape.h")))
     tree.double("src/model/tile_model.h", r"^double tgi_model_small_seconds\([^;]*;\n", rename)
     tree.double("src/model/tile_model.c", r"^double tgi_model_small_seconds\(.*?\n}\n",
                 lambda text: "\n" + text.replace("_small_seconds", "_brief_seconds"))
