@@ -1,5 +1,7 @@
 #include "cpu/blocking.h"
 
+#include <stdlib.h>
+
 #include "cpu/micropanels.h"
 
 /* The packed blocks of all threads take at most this. Together with TGI_CHUNK_SUMS_BYTES the
@@ -234,7 +236,7 @@ static double count_narrow_b_cycles(const tgi_machine *machine, const tgi_proble
                                     double b_bytes)
 {
     const tgi_cpu_figures *f = tgi_figures_find_cpu();
-    const int is_far = p->b.row * tgi_type_bytes(p->type) >= FAR_ROW_BYTES;
+    const int is_far = llabs(p->b.row) * tgi_type_bytes(p->type) >= FAR_ROW_BYTES;
     const double far_bytes =
         is_far ? tgi_model_find_excess(b_bytes, tgi_model_cpu_l2_bytes(machine)) : 0.0;
     return f->packed_narrow_b_cycles * b_bytes + f->direct_far_column_cycles * far_bytes;

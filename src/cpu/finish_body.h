@@ -257,7 +257,8 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
     const ACC(elem) *sums = (const ACC(elem) *)f->sums + i * f->sums_row + col;
     ACC(elem) *running = (ACC(elem) *)f->running + i * f->running_row + col;
     const int is_scaled = f->a_scale || f->b_scale;
-    ACC(elem) row[FINISH_COLS], c[FINISH_COLS], alphas[FINISH_COLS];
+    /* Vectors reach behind the last column, where no factor may raise an exception. */
+    ACC(elem) row[FINISH_COLS] = {0}, c[FINISH_COLS] = {0}, alphas[FINISH_COLS] = {0};
     if (f->is_first && factor != 0) {
         const char *source = (const char *)f->c + (i * p->c.row + col * p->c.col) * bytes;
         ACC_LOCAL(read_row)(c, source, cols, p->c.col, p->d_type);

@@ -1,5 +1,7 @@
 #include "cpu/micropanels.h"
 
+#include <stdlib.h>
+
 #include "core/operand_view.h"
 
 /* The lines of an A along m that is read in place follow each other if a step of k lies at most so
@@ -237,7 +239,7 @@ static void run_tiles(tile_walk *walk, const char *b, int64_t i, int64_t j, int6
 /* Returns 1 if rows of D follow each other so closely that the processor prefetches them. */
 static int is_d_near(const tgi_problem *p)
 {
-    return p->d.row * tgi_type_bytes(p->d_type) <= 2 * TGI_ALIGN_BYTES;
+    return llabs(p->d.row) * tgi_type_bytes(p->d_type) <= 2 * TGI_ALIGN_BYTES;
 }
 
 /* Sets every field that run_tiles reads for the target and no other field, because to clear the

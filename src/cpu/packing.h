@@ -22,8 +22,9 @@ int64_t tgi_cpu_find_pitch(const tgi_tile_set *tiles, int64_t k);
 int64_t tgi_cpu_count_tail_bytes(const tgi_tile_set *tiles);
 
 /* Fill s->b with the columns of s, and s->a with its rows, of k values of k from k0 on: packed to
- * `block`, or in place. The contiguous dimension of A stays contiguous. An A in place takes of its
- * block what its last step of k and the rows behind whole tiles need. */
+ * `block`, or in place. The contiguous dimension of A stays contiguous, except pairs, which lie
+ * along k. An A in place takes of its block what its last step of k and the rows behind whole tiles
+ * need. */
 void tgi_cpu_pack_b(const tgi_packing *packing, tgi_micropanels *s, int64_t k0, int64_t k,
                     char *block);
 void tgi_cpu_pack_a(const tgi_packing *packing, tgi_micropanels *s, int64_t k0, int64_t k,

@@ -4,8 +4,8 @@
  *
  *     D = act(alpha * (A B) + beta * C + bias)    A is rows x k, B is k x cols, C, D rows x cols
  *
- * A is read by broadcasts, so that either of its strides may be free. B, C and D are read and
- * written by vectors along their rows.
+ * A is read by broadcasts, so that either of its strides may be free; pairs of BF16 lie along k. B,
+ * C and D are read and written by vectors along their rows.
  */
 #ifndef TGI_CPU_TILE_H
 #define TGI_CPU_TILE_H

@@ -268,6 +268,43 @@ static void test_products_launch_their_own_operands(void **state)
     tg_destroy_context(context);
 }
 
+static unsigned band_blocks[4];
+static int band_count;
+
+static void note_blocks(const void *argument)
+{
+    (void)argument;
+    if (band_count < 4)
+        band_blocks[band_count] = fake_reach()->grid[0];
+    band_count++;
+}
+
+/* A batch-invariant D whose partial sums need more workspace than there is takes bands of rows. The
+ * last one has fewer tiles, each with as many splits. */
+static void test_last_bands_have_fewer_blocks(void **state)
+{
+    (void)state;
+    static const kept_case c = {"600x16x8192:prec=ieee_fp32:batch_invariant",
+                                "cuda_dot_sm80_fp32_16x64x64", 320, 1 << 20};
+    fake_driver *fake = fake_reset();
+    tg_context *context = open_context(&c);
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = c.kernel};
+    const tg_problem problem = parse(c.problem);
+    const tg_buffers buffers = make_set(&c, 0);
+    tg_plan *plan;
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
+    fake->compute = note_blocks;
+    fake->argument_bytes = c.argument_bytes;
+    assert_int_equal(tg_execute_plan(plan, &buffers), 0);
+    fake->compute = NULL;
+    fake->argument_bytes = 0;
+    assert_int_equal(band_count, 2);
+    assert_int_equal(band_blocks[0], 512 / 64 * 32);
+    assert_int_equal(band_blocks[1], 2 * 32); /* 88 rows */
+    tg_destroy_plan(plan);
+    tg_destroy_context(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls_launch_what_an_unused_plan_does),
@@ -275,6 +312,7 @@ int main(void)
                                        cmocka_unit_test(test_other_calls_are_checked),
                                        cmocka_unit_test(test_plans_launch_their_own_factors),
                                        cmocka_unit_test(test_repeated_calls_are_logged),
-                                       cmocka_unit_test(test_products_launch_their_own_operands)};
+                                       cmocka_unit_test(test_products_launch_their_own_operands),
+                                       cmocka_unit_test(test_last_bands_have_fewer_blocks)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

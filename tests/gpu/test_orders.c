@@ -208,7 +208,7 @@ typedef struct type_case {
     int least; /* rows of the table that share an order on Hopper */
 } type_case;
 
-static type_case types[] = {{TG_TYPE_FP32, TG_PRECISION_IEEE_FP32, 8},
+static type_case types[] = {{TG_TYPE_FP32, TG_PRECISION_IEEE_FP32, 7},
                             {TG_TYPE_FP32, TG_PRECISION_DEFAULT, 8},
                             {TG_TYPE_FP64, TG_PRECISION_DEFAULT, 8},
                             {TG_TYPE_BF16, TG_PRECISION_DEFAULT, 20},

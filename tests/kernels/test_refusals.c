@@ -115,17 +115,24 @@ static int check_rounding(const tg_chip *chip, tg_context *context, const tg_pro
     return legal_count;
 }
 
-/* Does the same for products of all types and precisions. */
+/* Does the same for products of all types and precisions. The short ones are A B^T, with a D of
+ * BF16 if A is of FP8. */
 static int check_all_rounding(const tg_chip *chip, tg_context *context)
 {
-    static const int64_t sizes[][3] = {{64, 64, 64}, {8, 512, 256}, {4096, 4096, 4096}};
+    static const int64_t sizes[][3] = {
+        {64, 64, 64}, {8, 512, 256}, {4096, 4096, 4096}, {512, 512, 32}};
+    enum { size_count = sizeof sizes / sizeof sizes[0] };
     int legal_count = 0;
-    for (int i = 0; tg_get_type_name((tg_type)(i / 3)); i++) {
-        const tg_type type = (tg_type)(i / 3);
-        const int64_t m = sizes[i % 3][0], n = sizes[i % 3][1], k = sizes[i % 3][2];
-        tg_problem problem =
-            tg_make_problem(tg_make_matrix(type, NULL, m, k), tg_make_matrix(type, NULL, k, n),
-                            tg_make_matrix(type, NULL, m, n));
+    for (int i = 0; tg_get_type_name((tg_type)(i / size_count)); i++) {
+        const tg_type type = (tg_type)(i / size_count);
+        const int64_t *size = sizes[i % size_count];
+        const int64_t m = size[0], n = size[1], k = size[2];
+        const int is_short = k == 32, is_fp8 = tgi_type_bytes(type) == 1;
+        tg_problem problem = tg_make_problem(
+            tg_make_matrix(type, NULL, m, k),
+            is_short ? tg_make_matrix(type, NULL, n, k) : tg_make_matrix(type, NULL, k, n),
+            tg_make_matrix(is_short && is_fp8 ? TG_TYPE_BF16 : type, NULL, m, n));
+        problem.op_b = is_short ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
         for (int at = 0; tg_get_precision_name((tg_precision)at); at++) {
             problem.precision = (tg_precision)at;
             legal_count += check_rounding(chip, context, &problem);

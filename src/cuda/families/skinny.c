@@ -231,8 +231,14 @@ static void try_tiling(const tgi_machine *machine, const tgi_problem *p, int64_t
                            tgi_model_repack_seconds(&machine->gpu, (double)a_bytes);
     if (proposal->is_legal && seconds >= proposal->predicted_s)
         return;
-    if (tgi_gemm_split_bytes(p, tiling->split_count) > TGI_WORKSPACE_BYTES_MAX)
+    const int64_t split_bytes = tgi_gemm_split_bytes(p, tiling->split_count);
+    if (split_bytes > TGI_WORKSPACE_BYTES_MAX) {
+        if (!proposal->is_legal)
+            tgi_refuse(&proposal->refusal, TG_REFUSAL_WORKSPACE,
+                       "partial sums would take %lld bytes of workspace; the limit is %lld",
+                       (long long)split_bytes, (long long)TGI_WORKSPACE_BYTES_MAX);
         return;
+    }
     proposal->is_legal = 1;
     proposal->resident_blocks = count_blocks_per_sm(machine, kernel);
     proposal->predicted_s = seconds;

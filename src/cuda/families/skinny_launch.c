@@ -89,6 +89,15 @@ static void add_line_maps(skinny_prepared *prepared)
     }
 }
 
+/* Returns the number of blocks. Splits of a batch-invariant problem have one each; the last band of
+ * its rows has fewer tiles than those that the plan counted. */
+static int64_t count_blocks(const tgi_problem *p, const tgi_skinny_decision *decision)
+{
+    if (!p->is_batch_invariant || decision->split_count == 1)
+        return decision->block_count;
+    return tgi_divide_up(p->n, decision->tile_cols) * p->batch_count * decision->split_count;
+}
+
 static void prepare(const tgi_machine *machine, const tgi_problem *given,
                     const tgi_proposal *proposal, void *block)
 {
@@ -123,7 +132,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
         add_line_maps(prepared);
     }
     prepared->multiply = (tgi_cuda_kernel){.image = kernel->image,
-                                           .grid = {(unsigned)decision->block_count, 1, 1},
+                                           .grid = {(unsigned)count_blocks(&p, decision), 1, 1},
                                            .block = {(unsigned)kernel->thread_count, 1, 1},
                                            .shared_bytes = (unsigned)proposal->shared_bytes,
                                            .is_early = 1};

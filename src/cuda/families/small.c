@@ -1,7 +1,7 @@
 /* Plans the family small. It has small tiles of D whose k is shared out among the warps of a block,
  * wide tiles for a short k, and functions without stages. For a small product there are two: the
- * short one forms single elements of D, the other one runs of rows, with any epilogue. Strips form
- * a large D of 16 bits for a short k. */
+ * short one forms single elements of D, the other one runs of rows, with any epilogue. Pieces and
+ * strips form a D of 16 bits for a short k (small_strips.c); rows of FP8 have strips alone. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -244,7 +244,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 {
     const tgi_kernel *kernel = proposal->kernel;
     if (tgi_small_is_strip(kernel)) {
-        tgi_small_propose_strip_row(machine, p, proposal);
+        if (tgi_gemm_rounds_sums(p, proposal))
+            tgi_small_propose_strip_row(machine, p, proposal);
         return;
     }
     const int64_t row_blocks = tgi_divide_up(p->m, kernel->tile_rows);
