@@ -90,6 +90,19 @@ INLINE ACC(vec)
         }                                                                                          \
     } while (0)
 
+#if ACC_IS_FP32
+/* Writes rows of FP8. The frame of this loop is large, and few calls need it. */
+static __attribute__((noinline)) TARGET void
+ACC_LOCAL(write_fp8_rows)(uint8_t *target, int64_t target_row, const float *sums, int64_t sums_row,
+                          int64_t rows, int64_t cols, int64_t stride, tg_type type)
+{
+    for (; rows > 0; rows--, target += target_row, sums += sums_row)
+        for (int64_t j = 0; j < cols; j++)
+            target[j * stride] = type == TG_TYPE_FP8_E4M3 ? tgi_e4m3_from_fp32(sums[j])
+                                                          : tgi_e5m2_from_fp32(sums[j]);
+}
+#endif
+
 /* Writes `cols` elements, `stride` apart, of each row. */
 static TARGET void ACC_LOCAL(write_rows)(void *target, int64_t target_row, const ACC(elem) * sums,
                                          int64_t sums_row, int64_t rows, int64_t cols,
@@ -106,11 +119,7 @@ static TARGET void ACC_LOCAL(write_rows)(void *target, int64_t target_row, const
         return;
     }
     if (type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2) {
-        uint8_t *fp8 = target;
-        for (; rows > 0; rows--, fp8 += target_row, sums += sums_row)
-            for (int64_t j = 0; j < cols; j++)
-                fp8[j * stride] = type == TG_TYPE_FP8_E4M3 ? tgi_e4m3_from_fp32(sums[j])
-                                                           : tgi_e5m2_from_fp32(sums[j]);
+        ACC_LOCAL(write_fp8_rows)(target, target_row, sums, sums_row, rows, cols, stride, type);
         return;
     }
 #else
