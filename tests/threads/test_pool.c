@@ -245,11 +245,49 @@ static double read_cpu_s(void)
            1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
+/* Opens the next status of a worker in the folder of this process's threads. Returns NULL after
+ * the last one. Its first line, the name, has been read. */
+static FILE *open_next_worker(DIR *folder)
+{
+    struct dirent *entry;
+    while ((entry = readdir(folder))) {
+        char path[300], name[64] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
+        FILE *file = entry->d_name[0] == '.' ? NULL : fopen(path, "r");
+        if (file && fgets(name, sizeof name, file) && strncmp(name, "Name:\ttilegemm-", 15) == 0)
+            return file;
+        if (file)
+            fclose(file);
+    }
+    return NULL;
+}
+
+/* Returns the number of workers that run or wait for a processor. */
+static int count_busy_workers(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    FILE *file;
+    int busy_count = 0;
+    assert_non_null(folder);
+    while ((file = open_next_worker(folder))) {
+        char line[256];
+        while (fgets(line, sizeof line, file))
+            busy_count += strncmp(line, "State:\tR", 8) == 0;
+        fclose(file);
+    }
+    closedir(folder);
+    return busy_count;
+}
+
+/* A worker that polls runs, or waits for a processor, however few of these other programs leave. */
 static void test_idle_threads_sleep(void **state)
 {
     (void)state;
-    const struct timespec rest = {.tv_nsec = 500000000};
+    const struct timespec moment = {.tv_nsec = 10000000}, rest = {.tv_nsec = 500000000};
     check_run(100, 8);
+    for (int moments = 0; count_busy_workers() > 0 && moments < 3000; moments++)
+        nanosleep(&moment, NULL);
+    assert_int_equal(count_busy_workers(), 0);
     const double start_s = read_cpu_s();
     nanosleep(&rest, NULL);
     assert_true(read_cpu_s() - start_s < 0.1);
@@ -260,23 +298,15 @@ static void test_workers_block_signals(void **state)
 {
     (void)state;
     DIR *folder = opendir("/proc/self/task");
-    struct dirent *entry;
+    FILE *file;
     int worker_count = 0;
     assert_non_null(folder);
-    while ((entry = readdir(folder))) {
-        char path[300], line[256];
+    while ((file = open_next_worker(folder))) {
+        char line[256];
         unsigned long long blocked = 0;
-        int is_worker = 0;
-        snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
-        FILE *file = entry->d_name[0] == '.' ? NULL : fopen(path, "r");
-        while (file && fgets(line, sizeof line, file)) {
-            is_worker |= strncmp(line, "Name:\ttilegemm-", 15) == 0;
+        while (fgets(line, sizeof line, file))
             sscanf(line, "SigBlk: %llx", &blocked);
-        }
-        if (file)
-            fclose(file);
-        if (!is_worker)
-            continue;
+        fclose(file);
         worker_count++;
         static const int open[] = {SIGBUS, SIGFPE,  SIGILL,  SIGSEGV,
                                    SIGSYS, SIGTRAP, SIGKILL, SIGSTOP};
