@@ -20,6 +20,7 @@ int64_t tgi_cpu_count_tail_bytes(const tgi_tile_set *tiles)
 }
 
 #define PACKED_DEPTH 16 /* values of k, even: pairs are not torn apart */
+#define ALONE_AHEAD 128 /* values of k ahead that a micropanel alone prefetches */
 
 /* Fills the micropanels of a packed B with zeros behind k, to whole multiples. */
 static void fill_b(const tgi_tile_set *tiles, int64_t k, int64_t micropanels,
@@ -50,8 +51,10 @@ void tgi_cpu_pack_b(const tgi_packing *packing, tgi_micropanels *s, int64_t k0, 
     right->data = block;
     right->row = micropanel_cols;
     right->micropanel_elems = tgi_cpu_count_k_elems(tiles, k) * micropanel_cols;
-    /* The loop takes a few rows across all micropanels, so that B is read in long runs. */
-    const int64_t depth = p->b.row == 1 && p->b.col != 1 ? k : PACKED_DEPTH;
+    /* The loop takes a few rows across all micropanels, so that B is read in long runs. A B along
+     * k, or a long one of one micropanel, is packed in one call. */
+    const int is_alone = s->cols <= micropanel_cols && k >= 4 * ALONE_AHEAD;
+    const int64_t depth = is_alone || (p->b.row == 1 && p->b.col != 1) ? k : PACKED_DEPTH;
     for (int64_t k1 = 0; k1 < k; k1 += depth) {
         for (int64_t j = 0; j < s->cols; j += micropanel_cols) {
             int64_t elem = j / micropanel_cols * right->micropanel_elems +
@@ -62,7 +65,9 @@ void tgi_cpu_pack_b(const tgi_packing *packing, tgi_micropanels *s, int64_t k0, 
                 .source = tgi_cpu_at(packing->call->b, &p->b, s->batch, k0 + k1, s->col + j, bytes),
                 .outer = k - k1 < depth ? k - k1 : depth,
                 .inner = s->cols - j < micropanel_cols ? s->cols - j : micropanel_cols,
-                .ahead = k - k1 > depth ? depth : 0,
+                .ahead = is_alone         ? ALONE_AHEAD
+                         : k - k1 > depth ? depth
+                                          : 0,
                 .outer_stride = p->b.row,
                 .inner_stride = p->b.col};
             packing->pack_b(&copy);
