@@ -91,15 +91,18 @@ INLINE ACC(vec)
     } while (0)
 
 #if ACC_IS_FP32
-/* Writes rows of FP8. The frame of this loop is large, and few calls need it. */
+/* Writes rows of FP8. The frame of this loop is large, and few calls need it. One conversion serves
+ * both types, with the numbers of tgi_e4m3_from_fp32 and tgi_e5m2_from_fp32. */
 static __attribute__((noinline)) TARGET void
 ACC_LOCAL(write_fp8_rows)(uint8_t *target, int64_t target_row, const float *sums, int64_t sums_row,
                           int64_t rows, int64_t cols, int64_t stride, tg_type type)
 {
+    const int is_e4m3 = type == TG_TYPE_FP8_E4M3;
+    const uint32_t fraction_bits = is_e4m3 ? 3u : 2u, bias = is_e4m3 ? 7u : 15u;
+    const uint32_t largest = is_e4m3 ? 0x7eu : 0x7bu;
     for (; rows > 0; rows--, target += target_row, sums += sums_row)
         for (int64_t j = 0; j < cols; j++)
-            target[j * stride] = type == TG_TYPE_FP8_E4M3 ? tgi_e4m3_from_fp32(sums[j])
-                                                          : tgi_e5m2_from_fp32(sums[j]);
+            target[j * stride] = tgi_fp8_from_fp32(sums[j], fraction_bits, bias, largest);
 }
 #endif
 
