@@ -149,7 +149,7 @@ static TARGET void TILE(multiply)(const tgi_tile *t, const uint32_t *a, const ui
                                .step = SIDE * t->b_row,
                                .count = 1};
     const char *tail = (const char *)(a + t->k - SIDE);
-    for (int i = 0; last && i < TILE_ROWS; i++)
+    for (int i = 0; last && i < t->rows; i++)
         TILE_FILL(last + i * SIDE, (const uint16_t *)(tail + i * a_row_bytes), t->k_tail);
     TILE(choose_registers)(&left, &right, t->k / SIDE, 0, sums, sums_stride, t->rows, t->cols);
 }
@@ -175,7 +175,8 @@ static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const
     float *d = d_start;
     const int is_whole = t->rows % SIDE == 0 && t->cols % SIDE == 0;
     for (int64_t left = t->tile_count;;) {
-        const int64_t ahead = left == 1 && t->a_tile_stride ? 0 : t->a_ahead;
+        const int is_own = left == 1 && t->is_last_a && t->a_ahead != 0;
+        const int64_t ahead = !is_own ? t->a_ahead : t->k < 32 * SIDE ? 0 : 8 * SIDE;
         if (t->is_d_far) {
             for (int i = 0; i < t->rows; i++)
                 for (int j = 0; j < t->cols; j += SIDE)

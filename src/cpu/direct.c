@@ -198,6 +198,7 @@ static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
     const int64_t call_tiles = is_narrow ? 1 : tile_count;
     const int64_t cols = micropanels->micropanel_bytes / bytes;
     const int64_t d_ahead = find_d_ahead(p, tiles, rows, tile_count, cols);
+    const int64_t own_ahead = tgi_cpu_count_own_ahead(p->k, tgi_divide_up(p->n, tiles->cols));
     if (tile_count == 0)
         return;
     direct_height *height = &micropanels->height[micropanels->height_count++];
@@ -211,11 +212,13 @@ static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
                  .bias_tile_stride = e->bias == TG_BIAS_ROW ? rows : 0,
                  .a_stride = order == TGI_A_ALONG_K ? p->a.row : p->a.col,
                  .a_ahead = p->m > rows ? tgi_cpu_find_ahead(tiles, order, rows, rows * p->a.row)
-                            : p->batch_count > 1 ? p->a.batch
-                                                 : 0,
-                 .b_ahead = b_row != p->b.row    ? 0
-                            : p->batch_count > 1 ? p->b.batch
-                                                 : cols,
+                            : p->batch_count > 1     ? p->a.batch
+                            : order == TGI_A_ALONG_K ? own_ahead
+                                                     : own_ahead * p->a.col,
+                 .b_ahead = b_row != p->b.row           ? 0
+                            : p->batch_count > 1        ? p->b.batch
+                            : own_ahead && p->n == cols ? own_ahead * p->b.row
+                                                        : cols,
                  .d_ahead = d_ahead,
                  .b_row = b_row,
                  .c_row = p->c.row,
@@ -247,6 +250,14 @@ static void add_micropanels(const tgi_problem *p, const tgi_tile_set *tiles, int
     add_height(p, tiles, tiling.rows, tiling.count - tiling.larger_count, b_row, micropanels);
 }
 
+/* Returns 1 if operands are prefetched before the first tile: tiles read A only after a copy of B,
+ * or one row of tiles alone reads short runs of an A along m. A batch prefetches the next entry. */
+static int must_prefetch_first(const tgi_problem *p, const tgi_tile_set *tiles)
+{
+    return p->batch_count == 1 && (p->b.col != 1 || (p->a.col != 1 && p->k >= 32 &&
+                                                     p->m <= tgi_cpu_find_tile_rows(p, tiles)));
+}
+
 static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void *block)
 {
     const tgi_problem oriented = orient(given), *p = &oriented;
@@ -266,11 +277,10 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
         prepared->copy_b = kernels->pack_k_outer;
         prepared->copy =
             (tgi_copy){.outer = p->k, .outer_stride = p->b.row, .inner_stride = p->b.col};
-        /* Tiles read A only after the copy. In a batch they prefetch the next entry. */
-        if (p->batch_count == 1) {
-            prepared->a_first = tgi_cpu_find_block(&p->a, p->m, p->k, tiles->elem_bytes);
-            prepared->b_first = tgi_cpu_find_block(&p->b, p->k, p->n, tiles->elem_bytes);
-        }
+    }
+    if (must_prefetch_first(p, tiles)) {
+        prepared->a_first = tgi_cpu_find_block(&p->a, p->m, p->k, tiles->elem_bytes);
+        prepared->b_first = tgi_cpu_find_block(&p->b, p->k, p->n, tiles->elem_bytes);
     }
     /* Narrow tiles compute a vector and half a vector of what is left beside whole micropanels. */
     if (whole && p->n <= whole->cols)
@@ -291,6 +301,7 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
         prepared->d_row = p->d.row;
     }
     prepared->is_one_call = !prepared->copy_b && !prepared->activate && p->batch_count == 1 &&
+                            !prepared->a_first.run_count && !prepared->b_first.run_count &&
                             prepared->group_count == 1 && prepared->group[0].count == 1 &&
                             prepared->group[0].height_count == 1 &&
                             prepared->group[0].height[0].call_count == 1;

@@ -54,15 +54,15 @@ tgi_row_tiling tgi_cpu_tile_rows(int64_t rows, int tile_rows)
     return tiling;
 }
 
-tgi_row_tiling tgi_cpu_tile_block(const tgi_problem *p, int64_t rows, const tgi_tile_set *tiles)
+tgi_row_tiling tgi_cpu_tile_block(const tgi_problem *p, int64_t rows, const tgi_tile_set *tiles,
+                                  int is_a_packed)
 {
     if (!tiles->open)
         return tgi_cpu_tile_rows(rows, tgi_cpu_find_tile_rows(p, tiles));
-    const int64_t whole = rows / tiles->rows, rest = rows % tiles->rows;
-    return (tgi_row_tiling){.count = whole + (rest > 0),
-                            .larger_count = whole,
-                            .larger_rows = tiles->rows,
-                            .rows = rest};
+    const int64_t most = is_a_packed || p->m >= tiles->rows ? tiles->rows : tiles->rows / 2;
+    const int64_t whole = rows / most, rest = rows % most;
+    return (tgi_row_tiling){
+        .count = whole + (rest > 0), .larger_count = whole, .larger_rows = most, .rows = rest};
 }
 
 int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
@@ -81,7 +81,7 @@ int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi
     const int is_along_k = p->a.col == 1;
     if (tiles->elem_bytes != inputs * tgi_type_bytes(p->type))
         return 0;
-    if (tiles->open   ? !is_along_k || p->m < tiles->rows
+    if (tiles->open   ? !is_along_k || p->m < (p->k > TGI_SHORT_K ? tiles->rows / 2 : tiles->rows)
         : inputs == 1 ? !is_along_k && p->a.row != 1
                       : !is_along_k || p->a.row % inputs != 0 || p->k % inputs != 0)
         return 0;
@@ -169,6 +169,11 @@ typedef struct tile_walk {
     tgi_tile tile;
 } tile_walk;
 
+static int64_t count_own_ahead(const tgi_micropanels *s)
+{
+    return tgi_cpu_count_own_ahead(s->k_elems, tgi_divide_up(s->cols, s->b.cols));
+}
+
 /* Makes the larger tiles or, if `is_rest`, the others the next ones. */
 static void set_rows(tile_walk *walk, int is_rest)
 {
@@ -188,11 +193,12 @@ static void set_rows(tile_walk *walk, int is_rest)
                                                          : 1;
     const int64_t a_elems = s->tiles->open ? rows * a_row / s->tiles->k_per_elem : rows * a_row;
     walk->a_elems = a_elems;
-    tile->a_ahead = left->is_in_micropanels || s->tiling.count == 1 || is_apart
-                        ? 0
-                        : tgi_cpu_find_ahead(s->tiles, left->order, rows, a_elems);
-    if (s->tiles->open && s->decision->is_a_packed)
+    if (left->is_in_micropanels || is_apart || (s->tiles->open && s->decision->is_a_packed))
         tile->a_ahead = 0;
+    else if (s->tiling.count == 1 && !s->tiles->open)
+        tile->a_ahead = count_own_ahead(s) * (left->order == TGI_A_ALONG_K ? 1 : tile->a_stride);
+    else
+        tile->a_ahead = tgi_cpu_find_ahead(s->tiles, left->order, rows, a_elems);
     tile->rows = (int)rows;
     tile->a_tile_stride = is_along_rows ? 0 : a_elems;
     tile->b_tile_stride = is_along_rows ? s->b.micropanel_elems : 0;
@@ -219,6 +225,7 @@ static void run_tiles(tile_walk *walk, const char *b, int64_t i, int64_t j, int6
     for (int64_t call_tiles; count > 0; count -= call_tiles) {
         call_tiles = count < most ? count : most;
         tile->tile_count = call_tiles;
+        tile->is_last_a = !is_along_rows && call_tiles == count;
         if (walk->target == TO_FINISH) {
             run_tiles_and_finish(s, function, tile, a, b, i, j, call_tiles, is_along_rows);
         } else {
@@ -359,13 +366,14 @@ void tgi_cpu_run_micropanels(const tgi_micropanels *s)
         return;
     }
     const int is_b_in_place = !s->decision->is_b_packed;
+    const int64_t own_ahead = count_own_ahead(s) * s->b.row;
     const char *b = s->b.data;
     for (int64_t j = 0; j < s->cols; j += s->b.cols) {
         walk.a = s->a.data;
         walk.tile.cols = (int)(s->cols - j < s->b.cols ? s->cols - j : s->b.cols);
         /* The rows of a B in place are far apart, so that the first tile prefetches those of the
-         * next micropanel. */
-        walk.tile.b_ahead = is_b_in_place && j + s->b.cols < s->cols ? s->b.cols : 0;
+         * next micropanel, or later ones of its own. */
+        walk.tile.b_ahead = !is_b_in_place ? 0 : j + s->b.cols < s->cols ? s->b.cols : own_ahead;
         run_down(&walk, b, j, 0);
         if (s->tiling.larger_count > 0)
             walk.tile.b_ahead = 0;

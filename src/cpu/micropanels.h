@@ -82,8 +82,10 @@ int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows);
 tgi_row_tiling tgi_cpu_tile_rows(int64_t rows, int tile_rows);
 
 /* Splits the rows of a block in the same way or, if a tile of fewer rows takes as long as a whole
- * one, into whole tiles and one of the remaining rows. */
-tgi_row_tiling tgi_cpu_tile_block(const tgi_problem *p, int64_t rows, const tgi_tile_set *tiles);
+ * one, into whole tiles and one of the remaining rows. If A is in place and has fewer rows than a
+ * whole tile, that one has half as many. */
+tgi_row_tiling tgi_cpu_tile_block(const tgi_problem *p, int64_t rows, const tgi_tile_set *tiles,
+                                  int is_a_packed);
 
 /* Returns the columns of a micropanel for n columns in all: as many whole vectors as possible,
  * equal in all micropanels. */
@@ -93,6 +95,14 @@ int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles);
  * or the second line of them from there if they lie side by side. */
 int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
                            int64_t a_tile_stride);
+
+/* Returns how many values of k ahead a tile prefetches its own A or B if no later tile needs other
+ * ones. A short k has passed before such lines come, and most of them would lie behind it. The
+ * first of many micropanels has brought A. */
+static inline int64_t tgi_cpu_count_own_ahead(int64_t k, int64_t micropanel_count)
+{
+    return k < 64 || micropanel_count > 2 ? 0 : k < 256 ? 32 : 64;
+}
 
 /* Fills the tile's members about its epilogue. The caller has set is_streamed. `bias` is
  * TG_BIAS_NONE if the tile adds none. */

@@ -76,10 +76,20 @@ typedef struct packed_chunk {
     int64_t col0, col1; /* columns of all strips */
 } packed_chunk;
 
-/* Lets the tiles of a strip prefetch the next strip of B, of this chunk or the next one, and their
- * portion of the next chunk of A. An operand along k is packed in runs that need no prefetches. */
-static void start_prefetches(const packed_run *run, const packed_chunk *chunk, tgi_micropanels *s,
-                             tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
+/* Lets `prefetch` begin with a block of A or B: its rows, or its columns if B lies along k. */
+static void start_block(tgi_prefetch *prefetch, const void *start, const tgi_layout *layout,
+                        int64_t rows, int64_t cols, int64_t bytes)
+{
+    if (layout->col == 1)
+        tgi_cpu_start_prefetch(prefetch, start, cols * bytes, layout->row * bytes, rows);
+    else
+        tgi_cpu_start_prefetch(prefetch, start, rows * bytes, layout->col * bytes, cols);
+}
+
+/* Starts the prefetches of the next strip of B, of this chunk or the next one, and of a portion of
+ * the next chunk of an A along m. Returns their number. */
+static int start_strips(const packed_run *run, const packed_chunk *chunk, const tgi_micropanels *s,
+                        tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
 {
     const tgi_problem *p = run->packing.call->problem;
     const tgi_packed_decision *decision = &run->decision;
@@ -89,30 +99,63 @@ static void start_prefetches(const packed_run *run, const packed_chunk *chunk, t
     const int64_t col = is_inside ? later_col : chunk->col0;
     const int64_t cols = chunk->col1 - col < strip_cols ? chunk->col1 - col : strip_cols;
     int count = 0;
-    s->prefetch = NULL;
-    if (!decision->is_prefetched || (!is_inside && chunk->next_k == 0))
-        return;
-    if (p->b.col == 1)
-        tgi_cpu_start_prefetch(&prefetches[count++],
-                               tgi_cpu_at(run->packing.call->b, &p->b, s->batch,
-                                          is_inside ? chunk->k0 : next_k0, col, bytes),
-                               cols * bytes, p->b.row * bytes,
-                               is_inside ? chunk->k : chunk->next_k);
+    if (!is_inside && chunk->next_k == 0)
+        return 0;
+    if (p->b.col == 1 || p->b.row == 1)
+        start_block(&prefetches[count++],
+                    tgi_cpu_at(run->packing.call->b, &p->b, s->batch,
+                               is_inside ? chunk->k0 : next_k0, col, bytes),
+                    &p->b, is_inside ? chunk->k : chunk->next_k, cols, bytes);
     if (decision->is_a_packed && p->a.row == 1 && p->a.col != 1 && chunk->next_k > 0) {
         const int64_t portions = tgi_divide_up(chunk->col1 - chunk->col0, strip_cols);
         const int64_t portion = (s->col - chunk->col0) / strip_cols;
         const int64_t k0 = tgi_cpu_find_portion(chunk->next_k, portions, portion, 1);
         const int64_t k1 = tgi_cpu_find_portion(chunk->next_k, portions, portion + 1, 1);
         if (k1 > k0)
-            tgi_cpu_start_prefetch(
+            start_block(
                 &prefetches[count++],
                 tgi_cpu_at(run->packing.call->a, &p->a, s->batch, s->row, next_k0 + k0, bytes),
-                s->rows * bytes, p->a.col * bytes, k1 - k0);
+                &p->a, s->rows, k1 - k0, bytes);
     }
+    return count;
+}
+
+/* Starts the prefetch of the rows of an A along m that are packed next, behind those of `s` or
+ * from row0 on. An A along k is packed in runs that need no prefetches. Returns their number. */
+static int start_rows(const packed_run *run, const packed_chunk *chunk, const tgi_micropanels *s,
+                      int64_t row0, int64_t row1, tgi_prefetch *prefetch)
+{
+    const tgi_problem *p = run->packing.call->problem;
+    const tgi_packed_decision *decision = &run->decision;
+    const int64_t bytes = tgi_type_bytes(p->type), later_row = s->row + s->rows;
+    const int is_inside = later_row < row1, is_alone = row1 - row0 <= decision->mc;
+    const int is_in_chunk = is_inside || s->col + decision->strip_cols < chunk->col1;
+    const int64_t row = is_inside ? later_row : row0;
+    const int64_t rows = row1 - row < decision->mc ? row1 - row : decision->mc;
+    const int64_t k0 = is_in_chunk ? chunk->k0 : chunk->k0 + chunk->k;
+    const int64_t k = is_in_chunk ? chunk->k : chunk->next_k;
+    if (!decision->is_a_packed || p->a.row != 1 || p->a.col == 1 || k == 0 ||
+        (is_in_chunk && is_alone))
+        return 0;
+    start_block(prefetch, tgi_cpu_at(run->packing.call->a, &p->a, s->batch, row, k0, bytes), &p->a,
+                rows, k, bytes);
+    return 1;
+}
+
+/* Lets the tiles of a block prefetch what is packed next, if they can. */
+static void start_prefetches(const packed_run *run, const packed_chunk *chunk, tgi_micropanels *s,
+                             int64_t row0, int64_t row1,
+                             tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
+{
+    const tgi_packed_decision *decision = &run->decision;
+    int count = 0;
+    if (decision->is_prefetched)
+        count = start_strips(run, chunk, s, prefetches);
+    else if (s->tiles->k_per_elem == 1 && !tgi_cpu_is_narrow(s->tiles))
+        count = start_rows(run, chunk, s, row0, row1, prefetches);
     const int64_t micropanels = tgi_divide_up(s->cols, decision->micropanel_cols);
-    const int64_t tiles = tgi_cpu_tile_block(p, s->rows, s->tiles).count * micropanels;
-    s->prefetch =
-        tgi_cpu_pace_prefetches(prefetches, count, tiles * (s->k_elems / TGI_TILE_UNROLL));
+    s->prefetch = tgi_cpu_pace_prefetches(
+        prefetches, count, s->tiling.count * micropanels * (s->k_elems / TGI_TILE_UNROLL));
 }
 
 /* Computes the columns of a strip for one chunk. */
@@ -125,14 +168,14 @@ static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_micr
     const int is_a_there = s->rows <= mc && s->col > chunk->col0; /* packed for another strip */
     char *a_block = blocks, *b_block = blocks + run->a_bytes;
     tgi_prefetch prefetches[TGI_PREFETCH_COUNT];
-    start_prefetches(run, chunk, s, prefetches);
     tgi_cpu_pack_b(&run->packing, s, chunk->k0, chunk->k, b_block);
     for (int64_t row = row0; row < row1; row += mc) {
         s->row = row;
         s->rows = row1 - row < mc ? row1 - row : mc;
-        s->tiling = tgi_cpu_tile_block(p, s->rows, s->tiles);
+        s->tiling = tgi_cpu_tile_block(p, s->rows, s->tiles, run->decision.is_a_packed);
         if (!is_a_there)
             tgi_cpu_pack_a(&run->packing, s, chunk->k0, chunk->k, a_block);
+        start_prefetches(run, chunk, s, row0, row1, prefetches);
         if (run->chunk_sums) {
             int64_t offset = (chunk->index * p->m + s->row) * p->n + s->col;
             s->sums = run->chunk_sums + offset * sum_bytes;

@@ -33,6 +33,7 @@ typedef struct tgi_tile {
     /* Elements from a tile's A, from its D, and in family `direct` from its B to what it prefetches
      * for later tiles. With 0 it prefetches its own. */
     int64_t a_ahead, b_ahead, d_ahead;
+    int is_last_a; /* no rows of A follow those of the call, in a set that opens */
     int64_t b_row, c_row, d_row;
     int k_tail;       /* numbers of an A in place in a last step that takes more, in a set that
                          opens; 0: there is no such step */

@@ -169,6 +169,10 @@ static const char *const shapes[] = {
     "70x100x77:bf16:lda=79:beta=1:d=fp32",
     "129x128x2101:bf16:lda=2103:bias=col",
     "100x50x4100:bf16:act=silu",
+    "16x64x64:bf16",
+    "16x33x77:bf16:lda=79:beta=1",
+    "23x100x2101:bf16:bias=col",
+    "31x30x1100:bf16:d=fp32",
 };
 
 static void test_shapes(void **state)
