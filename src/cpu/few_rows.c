@@ -11,6 +11,10 @@
 /* The sums of a strip, m x columns, fit in an L1 cache. Wide strips give long reads of B. */
 #define STRIP_BYTES 32768
 
+/* Columns of at most so many bytes have passed before `dot` could prefetch the next ones, so that a
+ * small B is prefetched first. */
+#define SHORT_COLUMN_BYTES 256
+
 typedef struct skinny_run {
     const tgi_call *call;
     const tgi_strip_decision *decision;
@@ -128,6 +132,11 @@ static tg_status run_strips(const tgi_call *call, int is_rank)
     run.chunk_sums = sums_bytes ? call->workspace : NULL;
     run.thread_blocks = (char *)call->workspace + sums_bytes;
     int64_t count = p->batch_count * run.strip_count * decision->k_splits;
+    if (!is_rank && count == 1 && p->k * tgi_type_bytes(p->type) <= SHORT_COLUMN_BYTES) {
+        const tgi_prefetch_block b_block =
+            tgi_cpu_find_block(&p->b, p->k, p->n, tgi_type_bytes(p->type));
+        tgi_cpu_prefetch_block(call->b, &b_block);
+    }
     tgi_threads_run(run_strip, &run, count, prepared->thread_count);
     if (sums_bytes) {
         tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);

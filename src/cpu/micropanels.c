@@ -8,6 +8,10 @@
  * many bytes behind the one before: the hardware prefetcher then brings them. */
 #define NEAR_BYTES (4 * TGI_ALIGN_BYTES)
 
+/* A tile prefetches the next rows of A, or those so many bytes behind its own: a tile of less is
+ * finished before memory answers. */
+#define NEXT_BYTES 4096
+
 int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles)
 {
     int64_t vectors = tgi_divide_up(n, tiles->vector_elems);
@@ -70,8 +74,11 @@ int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t
 {
     const int64_t lines_bytes = 2 * TGI_ALIGN_BYTES;
     /* Each call of a tile runs this, so it divides only where it must. */
-    if (order == TGI_A_ALONG_K || rows * tiles->elem_bytes > lines_bytes)
-        return a_tile_stride;
+    if (order == TGI_A_ALONG_K || rows * tiles->elem_bytes > lines_bytes) {
+        const int64_t tile_bytes = a_tile_stride * tiles->elem_bytes;
+        const int is_small = tile_bytes > 0 && tile_bytes <= NEXT_BYTES / 2 && !tiles->open;
+        return is_small ? a_tile_stride * (NEXT_BYTES / tile_bytes) : a_tile_stride;
+    }
     return lines_bytes / tiles->elem_bytes;
 }
 

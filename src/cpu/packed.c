@@ -22,6 +22,10 @@
 #include "cpu/packing.h"
 #include "threads/threads.h"
 
+/* A B along k is prefetched for at most so many rows, and blocks of an A along m for as many
+ * columns. More of them multiply for so long that packing hardly counts. */
+#define FEW 128
+
 typedef struct packed_run {
     tgi_packing packing;
     tgi_packed_decision decision; /* the plan's; is_streamed is 0 if D's rows are unaligned */
@@ -101,7 +105,7 @@ static int start_strips(const packed_run *run, const packed_chunk *chunk, const 
     int count = 0;
     if (!is_inside && chunk->next_k == 0)
         return 0;
-    if (p->b.col == 1 || p->b.row == 1)
+    if (p->b.col == 1 || (p->b.row == 1 && s->rows <= FEW))
         start_block(&prefetches[count++],
                     tgi_cpu_at(run->packing.call->b, &p->b, s->batch,
                                is_inside ? chunk->k0 : next_k0, col, bytes),
@@ -134,7 +138,7 @@ static int start_rows(const packed_run *run, const packed_chunk *chunk, const tg
     const int64_t rows = row1 - row < decision->mc ? row1 - row : decision->mc;
     const int64_t k0 = is_in_chunk ? chunk->k0 : chunk->k0 + chunk->k;
     const int64_t k = is_in_chunk ? chunk->k : chunk->next_k;
-    if (!decision->is_a_packed || p->a.row != 1 || p->a.col == 1 || k == 0 ||
+    if (!decision->is_a_packed || p->a.row != 1 || p->a.col == 1 || s->cols > FEW || k == 0 ||
         (is_in_chunk && is_alone))
         return 0;
     start_block(prefetch, tgi_cpu_at(run->packing.call->a, &p->a, s->batch, row, k0, bytes), &p->a,
@@ -287,6 +291,11 @@ static tg_status launch(const tgi_call *call)
     run.thread_blocks = (char *)call->workspace + sums_bytes;
     int64_t count =
         p->batch_count * decision->row_portions * decision->col_portions * decision->k_splits;
+    if (count == 1 && decision->is_b_packed) { /* A comes while B is packed */
+        const tgi_prefetch_block a_block =
+            tgi_cpu_find_block(&p->a, p->m, p->k, tgi_type_bytes(p->type));
+        tgi_cpu_prefetch_block(call->a, &a_block);
+    }
     tgi_threads_run(run_task, &run, count, prepared->thread_count);
     if (sums_bytes) {
         tgi_cpu_reduce_chunks(call, run.packing.kernels->finish, run.chunk_sums, run.chunk_count);
