@@ -211,10 +211,10 @@ static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
                  .d_tile_stride = rows * p->d.row,
                  .bias_tile_stride = e->bias == TG_BIAS_ROW ? rows : 0,
                  .a_stride = order == TGI_A_ALONG_K ? p->a.row : p->a.col,
-                 .a_ahead = p->m > rows ? tgi_cpu_find_ahead(tiles, order, rows, rows * p->a.row)
-                            : p->batch_count > 1     ? p->a.batch
-                            : order == TGI_A_ALONG_K ? own_ahead
-                                                     : own_ahead * p->a.col,
+                 .a_ahead = p->m > rows
+                                ? tgi_cpu_find_ahead(tiles, order, p->k, rows, rows * p->a.row)
+                            : p->batch_count > 1 ? p->a.batch
+                                                 : own_ahead * p->a.col,
                  .b_ahead = b_row != p->b.row           ? 0
                             : p->batch_count > 1        ? p->b.batch
                             : own_ahead && p->n == cols ? own_ahead * p->b.row

@@ -6,7 +6,7 @@
 
 #define RANK_DEPTH TGI_RANK_DEPTH
 #define DOT_ROWS 4
-#define OWN_AHEAD 10 /* vectors of its own columns that `dot` prefetches early, if they are long */
+#define OWN_AHEAD 20 /* vectors of its own columns that `dot` prefetches early, if they are long */
 
 /* Adds `depth` rows of B to `rows` rows of sums. rows x RANK_DEPTH elements of A stay in registers
  * while a row of sums passes. depth is less than RANK_DEPTH at the end of k. The function also
@@ -148,7 +148,7 @@ LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const
     const IN(elem) *b = (const IN(elem) *)s->b + j * b_stride;
     const IN(elem) *next = (const IN(elem) *)s->b + ahead_col * b_stride;
     /* Columns that are converted are read too slowly to wait for memory. */
-    const int is_short = sizeof(IN(elem)) == sizeof(ACC(elem)) && k <= 4 * OWN_AHEAD * VECTOR_ELEMS;
+    const int is_short = sizeof(IN(elem)) == sizeof(ACC(elem)) && k <= 2 * OWN_AHEAD * VECTOR_ELEMS;
     const int64_t own_ahead = is_short ? cols * b_stride : OWN_AHEAD * VECTOR_ELEMS;
     _Alignas(sizeof(ACC(vec))) ACC(elem) partial[DOT_ROWS * DOT_COLS * VECTOR_ELEMS];
     ACC(vec) accum[DOT_ROWS][DOT_COLS];

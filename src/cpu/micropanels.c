@@ -69,10 +69,10 @@ tgi_row_tiling tgi_cpu_tile_block(const tgi_problem *p, int64_t rows, const tgi_
         .count = whole + (rest > 0), .larger_count = whole, .larger_rows = most, .rows = rest};
 }
 
-int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t rows,
+int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t k, int64_t rows,
                            int64_t a_tile_stride)
 {
-    const int64_t lines_bytes = 2 * TGI_ALIGN_BYTES;
+    const int64_t lines_bytes = (k <= TGI_SHORT_K ? 4 : 2) * TGI_ALIGN_BYTES;
     /* Each call of a tile runs this, so it divides only where it must. */
     if (order == TGI_A_ALONG_K || rows * tiles->elem_bytes > lines_bytes) {
         const int64_t tile_bytes = a_tile_stride * tiles->elem_bytes;
@@ -205,7 +205,7 @@ static void set_rows(tile_walk *walk, int is_rest)
     else if (s->tiling.count == 1 && !s->tiles->open)
         tile->a_ahead = count_own_ahead(s) * (left->order == TGI_A_ALONG_K ? 1 : tile->a_stride);
     else
-        tile->a_ahead = tgi_cpu_find_ahead(s->tiles, left->order, rows, a_elems);
+        tile->a_ahead = tgi_cpu_find_ahead(s->tiles, left->order, s->k_elems, rows, a_elems);
     tile->rows = (int)rows;
     tile->a_tile_stride = is_along_rows ? 0 : a_elems;
     tile->b_tile_stride = is_along_rows ? s->b.micropanel_elems : 0;
