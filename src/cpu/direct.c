@@ -211,8 +211,7 @@ static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
                  .d_tile_stride = rows * p->d.row,
                  .bias_tile_stride = e->bias == TG_BIAS_ROW ? rows : 0,
                  .a_stride = order == TGI_A_ALONG_K ? p->a.row : p->a.col,
-                 .a_ahead = p->m > rows
-                                ? tgi_cpu_find_ahead(tiles, order, p->k, rows, rows * p->a.row)
+                 .a_ahead = p->m > rows ? tgi_cpu_find_ahead(p, tiles, order, rows, rows * p->a.row)
                             : p->batch_count > 1 ? p->a.batch
                                                  : own_ahead * p->a.col,
                  .b_ahead = b_row != p->b.row           ? 0

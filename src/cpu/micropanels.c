@@ -8,8 +8,8 @@
  * many bytes behind the one before: the hardware prefetcher then brings them. */
 #define NEAR_BYTES (4 * TGI_ALIGN_BYTES)
 
-/* A tile prefetches the next rows of A, or those so many bytes behind its own: a tile of less is
- * finished before memory answers. */
+/* A tile prefetches the next rows of A or, beside one micropanel, those so many bytes behind its
+ * own: a tile of less is finished before memory answers. */
 #define NEXT_BYTES 4096
 
 int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles)
@@ -69,14 +69,15 @@ tgi_row_tiling tgi_cpu_tile_block(const tgi_problem *p, int64_t rows, const tgi_
         .count = whole + (rest > 0), .larger_count = whole, .larger_rows = most, .rows = rest};
 }
 
-int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t k, int64_t rows,
-                           int64_t a_tile_stride)
+int64_t tgi_cpu_find_ahead(const tgi_problem *p, const tgi_tile_set *tiles, tgi_a_order order,
+                           int64_t rows, int64_t a_tile_stride)
 {
-    const int64_t lines_bytes = (k <= TGI_SHORT_K ? 4 : 2) * TGI_ALIGN_BYTES;
+    const int64_t lines_bytes = (p->k <= TGI_SHORT_K ? 4 : 2) * TGI_ALIGN_BYTES;
     /* Each call of a tile runs this, so it divides only where it must. */
     if (order == TGI_A_ALONG_K || rows * tiles->elem_bytes > lines_bytes) {
         const int64_t tile_bytes = a_tile_stride * tiles->elem_bytes;
-        const int is_small = tile_bytes > 0 && tile_bytes <= NEXT_BYTES / 2 && !tiles->open;
+        const int is_small =
+            p->n <= tiles->cols && tile_bytes > 0 && tile_bytes <= NEXT_BYTES / 2 && !tiles->open;
         return is_small ? a_tile_stride * (NEXT_BYTES / tile_bytes) : a_tile_stride;
     }
     return lines_bytes / tiles->elem_bytes;
@@ -205,7 +206,7 @@ static void set_rows(tile_walk *walk, int is_rest)
     else if (s->tiling.count == 1 && !s->tiles->open)
         tile->a_ahead = count_own_ahead(s) * (left->order == TGI_A_ALONG_K ? 1 : tile->a_stride);
     else
-        tile->a_ahead = tgi_cpu_find_ahead(s->tiles, left->order, s->k_elems, rows, a_elems);
+        tile->a_ahead = tgi_cpu_find_ahead(s->call->problem, s->tiles, left->order, rows, a_elems);
     tile->rows = (int)rows;
     tile->a_tile_stride = is_along_rows ? 0 : a_elems;
     tile->b_tile_stride = is_along_rows ? s->b.micropanel_elems : 0;

@@ -92,10 +92,10 @@ tgi_row_tiling tgi_cpu_tile_block(const tgi_problem *p, int64_t rows, const tgi_
 int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles);
 
 /* Returns how far from its own A a tile of `rows` rows prefetches A for later tiles: the next rows,
- * later ones if a tile has few bytes of A, or, if they lie side by side, the second line of them,
- * for a short k the fourth one. */
-int64_t tgi_cpu_find_ahead(const tgi_tile_set *tiles, tgi_a_order order, int64_t k, int64_t rows,
-                           int64_t a_tile_stride);
+ * later ones if a tile has few bytes of A and all columns, or, if they lie side by side, the second
+ * line of them, for a short k the fourth one. */
+int64_t tgi_cpu_find_ahead(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_a_order order,
+                           int64_t rows, int64_t a_tile_stride);
 
 /* Returns how many values of k ahead a tile prefetches its own A or B if no later tile needs other
  * ones. A short k has passed before such lines come, and most of them would lie behind it. The
