@@ -20,7 +20,8 @@
 #define D_AT(d, i) ((void *)((uintptr_t)(d) + (uintptr_t)((i) * (t->is_bf16 ? 2 : 4))))
 #include "cpu/finish_tile_body.h"
 
-#define SIDE 16 /* rows of a register, and 32-bit elements of its rows */
+#define SIDE 16     /* rows of a register, and 32-bit elements of its rows */
+#define OWN_STEPS 8 /* steps of k ahead that a tile without a next one prefetches its own A */
 
 /* The operand of LDTILECFG. */
 typedef struct amx_config {
@@ -176,7 +177,9 @@ static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const
     const int is_whole = t->rows % SIDE == 0 && t->cols % SIDE == 0;
     for (int64_t left = t->tile_count;;) {
         const int is_own = left == 1 && t->is_last_a && t->a_ahead != 0;
-        const int64_t ahead = !is_own ? t->a_ahead : t->k < 32 * SIDE ? 0 : 8 * SIDE;
+        const int64_t ahead = !is_own                       ? t->a_ahead
+                              : t->k < 4 * OWN_STEPS * SIDE ? 0
+                                                            : OWN_STEPS * SIDE;
         if (t->is_d_far) {
             for (int i = 0; i < t->rows; i++)
                 for (int j = 0; j < t->cols; j += SIDE)
