@@ -3,15 +3,14 @@
  * units of 16 bytes. The threads copy them in the background, to the places to which TMA would
  * bring them, by 8 bytes, or by 16 if the operand allows it.
  *
- *     setup()      takes the shared memory; waits for the kernel before
+ *     setup()      takes the shared memory
  *     load()       requests the thread's copies of a step
  *     multiply()   adds a team's products of a stage
- *     finish()     adds the teams' sums, which lie in shared memory, and stores the tile
  */
 #ifndef TGI_DMMA_COPIED_CUH
 #define TGI_DMMA_COPIED_CUH
 
-#include "kernels/dmma/dmma_products.cuh"
+#include "kernels/dmma/dmma_fed.cuh"
 #include "kernels/ptx/async_copy.cuh"
 
 /* A thread's copies of each stage of an operand with Count entries, rows of A or columns of B. The
@@ -92,6 +91,11 @@ struct tgi_dmma_copied
         int64_t left; /* k of the next step to copy, and behind it */
         int step_count;
 
+        __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_block_tile &tile)
+            : source(args, tile, tgi_find_first_k(args, tile.split))
+        {
+        }
+
         __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_block_tile &tile,
                                           int64_t first)
             : a(tgi_find_a<double>(args, tile, first), args.problem.a.row, args.problem.a.col,
@@ -106,8 +110,9 @@ struct tgi_dmma_copied
 
     int reads, fills; /* numbers of the stages that are read and filled */
 
-    __device__ __forceinline__ explicit tgi_dmma_copied(char *shared)
-        : products(shared), reads(0), fills(0)
+    template <class Feed>
+    __device__ __forceinline__ tgi_dmma_copied(const tgi_gemm_args &, Feed &feed)
+        : products(feed.data), reads(0), fills(0)
     {
     }
 
@@ -141,53 +146,27 @@ struct tgi_dmma_copied
     }
 };
 
-/* This body serves all four storage orders. */
+/* Copies of threads feed tgi_dmma_fed. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
-struct tgi_dmma_copied_body {
-    struct sums {
-    };
-    static constexpr int has_one_tile = 0;
-    static constexpr int teams = Threads / 32 * Warp_rows * Warp_cols / (Rows * Cols);
+struct tgi_dmma_copied_feed {
+    template <int A_along_k, int B_along_k>
+    using form = tgi_dmma_copied<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads,
+                                 A_along_k, B_along_k>;
 
     char *data;
 
     __device__ __forceinline__ void setup(const tgi_gemm_args &, char *shared)
     {
         data = shared;
-        tgi_wait_for_stream();
     }
 
-    /* Forms the tile's sums and leaves them in shared memory. */
-    template <class Schedule, typename Unit>
-    __device__ __forceinline__ void sum(const tgi_gemm_args &given, const Schedule &schedule,
-                                        Unit unit, sums &)
+    static __device__ __forceinline__ const tgi_gemm_args &find_gemm(const tgi_gemm_args &args)
     {
-        const tgi_gemm_args &args = schedule.problem(given, unit);
-        const tgi_block_tile tile = schedule.tile(unit);
-        tgi_with_order(args, [&](auto order) {
-            typedef tgi_dmma_copied<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads,
-                                    order.a_along_k, order.b_along_k>
-                form;
-            form own(data);
-            typename form::source copies(args, tile, tgi_find_first_k(args, tile.split));
-            tgi_fill_ring(own, copies);
-            typename form::sums sum;
-            tgi_multiply_steps(own, copies, sum);
-            own.gather(sum);
-        });
+        return args;
     }
 
-    template <class Schedule, typename Unit>
-    __device__ __forceinline__ void finish(const tgi_gemm_args &given, const Schedule &schedule,
-                                           Unit unit, sums &) const
+    static __device__ __forceinline__ void release()
     {
-        /* Without this barrier elements would be stored before the other warps have put theirs. */
-        __syncthreads();
-        tgi_store_dmma_tma<Rows, Cols, teams, Threads>(
-            schedule.problem(given, unit), schedule.tile(unit), reinterpret_cast<double *>(data));
-        /* Without this barrier the next batch entry's stages would overwrite sums not yet
-         * stored. */
-        __syncthreads();
     }
 };
 

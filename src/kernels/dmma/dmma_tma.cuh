@@ -4,28 +4,26 @@
  * of the tile. The warps take turns to request stages as they are released: a warp that did nothing
  * else would take registers from the others, and one that requested all would hold them up.
  *
- *     setup()      prepares mbarriers of the stages and tensor maps; waits for the kernel before
+ *     setup()      prepares mbarriers of the stages and tensor maps
  *     load()       the stage's warp waits until it is empty and requests a step by TMA
  *     multiply()   adds a team's products of a stage, which it then releases
- *     finish()     adds the teams' sums, which lie in shared memory, and stores the tile
  */
 #ifndef TGI_DMMA_TMA_CUH
 #define TGI_DMMA_TMA_CUH
 
 #include "kernels/copy/stage_ring.cuh"
 #include "kernels/copy/tma_tile.cuh"
-#include "kernels/dmma/dmma_products.cuh"
+#include "kernels/dmma/dmma_fed.cuh"
 #include "kernels/ptx/barrier.cuh"
 
 /* Addresses in shared memory. */
 template <int Rows, int Cols, int Depth, int Stages, int Teams> struct tgi_dmma_tma_memory {
-    char *data;
     uint32_t stages, full, empty;
 
     tgi_dmma_tma_memory() = default;
 
     __device__ __forceinline__ explicit tgi_dmma_tma_memory(char *shared)
-        : data(shared), stages(tgi_shared_address(shared)),
+        : stages(tgi_shared_address(shared)),
           full(stages + TGI_DMMA_TMA_DATA_BYTES(Rows, Cols, Depth, Stages, Teams)),
           empty(full + 8 * Stages)
     {
@@ -93,10 +91,10 @@ struct tgi_dmma_tma
     tgi_ring<Stages> &reads;
     tgi_ring<Stages> fills;
 
-    __device__ __forceinline__ tgi_dmma_tma(const tgi_dmma_tma_args &given, const memory &shared,
-                                            tgi_ring<Stages> &ring)
-        : products(shared.data), args(given), at(shared), warp(tgi_make_uniform(tgi_thread() / 32)),
-          reads(ring), fills(ring)
+    template <class Feed>
+    __device__ __forceinline__ tgi_dmma_tma(const tgi_dmma_tma_args &given, Feed &feed)
+        : products(feed.data), args(given), at(feed.at), warp(tgi_make_uniform(tgi_thread() / 32)),
+          reads(feed.ring), fills(feed.ring)
     {
     }
 
@@ -132,20 +130,23 @@ struct tgi_dmma_tma
     }
 };
 
-/* This body serves all four storage orders. */
+/* TMA feeds tgi_dmma_fed. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
-struct tgi_dmma_tma_body {
-    struct sums {
-    };
-    static constexpr int has_one_tile = 0;
+struct tgi_dmma_tma_feed {
     static constexpr int teams = Threads / 32 * Warp_rows * Warp_cols / (Rows * Cols);
+    typedef tgi_dmma_tma_memory<Rows, Cols, Depth, Stages, teams> memory;
+    template <int A_along_k, int B_along_k>
+    using form = tgi_dmma_tma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads, A_along_k,
+                              B_along_k>;
 
-    tgi_dmma_tma_memory<Rows, Cols, Depth, Stages, teams> at;
+    memory at;
+    char *data;
     tgi_ring<Stages> ring;
 
     __device__ __forceinline__ void setup(const tgi_dmma_tma_args &args, char *shared)
     {
-        at = tgi_dmma_tma_memory<Rows, Cols, Depth, Stages, teams>(shared);
+        at = memory(shared);
+        data = shared;
         if (tgi_thread() == 0) {
             for (int i = 0; i < Stages; i++) {
                 tgi_barrier_init(at.full + 8 * i, 1);
@@ -157,44 +158,17 @@ struct tgi_dmma_tma_body {
         }
         /* Without this barrier a thread would use a barrier that is not initialized. */
         __syncthreads();
-        tgi_wait_for_stream();
     }
 
-    /* Forms the tile's sums and leaves them in shared memory. */
-    template <class Schedule, typename Unit>
-    __device__ __forceinline__ void sum(const tgi_dmma_tma_args &given, const Schedule &schedule,
-                                        Unit unit, sums &)
+    static __device__ __forceinline__ const tgi_gemm_args &find_gemm(const tgi_dmma_tma_args &args)
     {
-        const tgi_dmma_tma_args &args = schedule.problem(given, unit);
-        const tgi_block_tile tile = schedule.tile(unit);
-        tgi_with_order(args.gemm, [&](auto order) {
-            typedef tgi_dmma_tma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads,
-                                 order.a_along_k, order.b_along_k>
-                form;
-            form own(args, at, ring);
-            const typename form::source copies(args, tile);
-            typename form::sums sum;
-            tgi_fill_ring(own, copies);
-            tgi_multiply_steps(own, copies, sum);
-            own.gather(sum);
-        });
+        return args.gemm;
     }
 
-    template <class Schedule, typename Unit>
-    __device__ __forceinline__ void finish(const tgi_dmma_tma_args &given, const Schedule &schedule,
-                                           Unit unit, sums &) const
+    /* Without this fence TMA could fill stages before the sums that lie there are stored. */
+    static __device__ __forceinline__ void release()
     {
-        /* Without this barrier elements would be stored before the other warps have put theirs. */
-        __syncthreads();
-        tgi_store_dmma_tma<Rows, Cols, teams, Threads>(schedule.problem(given, unit).gemm,
-                                                       schedule.tile(unit),
-                                                       reinterpret_cast<double *>(at.data));
-        if (schedule.next(unit) < schedule.end()) {
-            /* Without this fence and barrier the next batch entry's stages would overwrite sums not
-             * yet stored. */
-            tgi_fence_async_proxy();
-            __syncthreads();
-        }
+        tgi_fence_async_proxy();
     }
 };
 
