@@ -130,8 +130,9 @@ static tg_status launch_bands(const tgi_cuda_queue *queue, const tgi_call *call,
     tg_status status = TG_STATUS_OK;
     for (int64_t row = 0; !status && row < row_count; row += prepared->band_rows) {
         const int is_last = row_count - row < prepared->band_rows;
-        const tgi_call moved = call->problem->is_swapped ? tgi_gemm_move_call(call, 0, 0, row)
-                                                         : tgi_gemm_move_call(call, 0, row, 0);
+        const tgi_call moved = tgi_bands_are_cols(call->problem)
+                                   ? tgi_gemm_move_call(call, 0, 0, row)
+                                   : tgi_gemm_move_call(call, 0, row, 0);
         status = prepared->launcher->launch(
             queue, &moved, prepared->block + (is_last ? prepared->block_bytes : 0));
     }
@@ -185,8 +186,10 @@ static tgi_launch_fn *prepare(const tgi_machine *machine, const tgi_problem *p,
     prepared->block_bytes =
         tgi_round_up(prepared->launcher->count_prepared_bytes(p, proposal), TGI_CACHE_LINE_BYTES);
     prepared->launcher->prepare(machine, &band, proposal, prepared->block);
+    tgi_proposal of_last = *proposal;
+    of_last.decision = proposal->last_decision;
     if (last.m && last.n)
-        prepared->launcher->prepare(machine, &last, proposal,
+        prepared->launcher->prepare(machine, &last, &of_last,
                                     prepared->block + prepared->block_bytes);
     return launch;
 }

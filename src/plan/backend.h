@@ -14,13 +14,15 @@
 typedef struct tgi_proposal {
     const tgi_kernel *kernel;
     int is_legal;
-    tgi_refusal refusal;   /* why the row is not legal; NONE if it is */
-    tgi_decision decision; /* its member for the kernel's family; zeros if nothing is split */
-    int thread_count;      /* most CPU threads, 1 on a GPU */
+    tgi_refusal refusal;        /* why the row is not legal; NONE if it is */
+    tgi_decision decision;      /* its member for the kernel's family; zeros if nothing is split */
+    tgi_decision last_decision; /* the decision of the last band of rows, if any */
+    int thread_count;           /* most CPU threads, 1 on a GPU */
     int64_t workspace_bytes;
     int64_t resident_blocks; /* blocks that share a multiprocessor; 0 if not known */
     int64_t shared_bytes;    /* shared memory of a GPU's block */
-    int64_t band_rows;       /* rows of the caller's D that a launch forms together; 0: all */
+    int64_t band_rows;       /* rows of D that a launch forms together; 0: all. The last band has
+                              * the rest */
     int needs_aligned[2];    /* [0]: 1 if A must be as aligned as the problem says; [1]: B */
     double predicted_s;
     /* The predicted time with one thread. It decides the order of sums, so that results do not

@@ -305,6 +305,32 @@ static void test_last_bands_have_fewer_blocks(void **state)
     tg_destroy_context(context);
 }
 
+/* Tiles of D that fill no round of the multiprocessors are a band with splits of its own. */
+static void test_last_rounds_are_bands(void **state)
+{
+    (void)state;
+    static const kept_case c = {"768x384x4096:prec=ieee_fp32", "cuda_simt_sm75_fp32_32x64x32", 320,
+                                0};
+    fake_driver *fake = fake_reset();
+    tg_context *context = open_context(&c);
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = c.kernel};
+    const tg_problem problem = parse(c.problem);
+    const tg_buffers buffers = make_set(&c, 0);
+    tg_plan *plan;
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
+    band_count = 0;
+    fake->compute = note_blocks;
+    fake->argument_bytes = c.argument_bytes;
+    assert_int_equal(tg_execute_plan(plan, &buffers), 0);
+    fake->compute = NULL;
+    fake->argument_bytes = 0;
+    assert_int_equal(band_count, 2);
+    assert_int_equal(band_blocks[0], 22 * 6);
+    assert_int_equal(band_blocks[1], 2 * 6);
+    tg_destroy_plan(plan);
+    tg_destroy_context(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls_launch_what_an_unused_plan_does),
@@ -313,6 +339,7 @@ int main(void)
                                        cmocka_unit_test(test_plans_launch_their_own_factors),
                                        cmocka_unit_test(test_repeated_calls_are_logged),
                                        cmocka_unit_test(test_products_launch_their_own_operands),
-                                       cmocka_unit_test(test_last_bands_have_fewer_blocks)};
+                                       cmocka_unit_test(test_last_bands_have_fewer_blocks),
+                                       cmocka_unit_test(test_last_rounds_are_bands)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

@@ -112,8 +112,13 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
 void tgi_cuda_describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)
 {
     const tgi_cuda_planner *planner = planners[proposal->kernel->family];
+    tgi_proposal last = *proposal;
+    if (tgi_bands_has_last_round(planner) && proposal->band_rows) {
+        last.decision = proposal->last_decision;
+        tiling->whole_rows = proposal->band_rows;
+    }
     if (planner->describe_tiling)
-        planner->describe_tiling(proposal, tiling);
+        planner->describe_tiling(&last, tiling);
 }
 
 const tgi_backend tgi_backend_chip = {

@@ -3,19 +3,30 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "cuda/families/gemm.h"
 #include "cuda/families/slice_panels.h"
 
 #define BAND_UNIT 256 /* rows; each band begins as aligned as D */
 
+int tgi_bands_are_cols(const tgi_problem *problem)
+{
+    return problem->is_batch_invariant && problem->is_swapped;
+}
+
 int64_t tgi_bands_count_rows(const tgi_problem *problem)
 {
-    return problem->is_swapped ? problem->n : problem->m;
+    return tgi_bands_are_cols(problem) ? problem->n : problem->m;
+}
+
+int tgi_bands_has_last_round(const tgi_cuda_planner *planner)
+{
+    return planner->describe_tiling == tgi_gemm_describe_tiling;
 }
 
 tgi_problem tgi_bands_make_band(const tgi_problem *problem, int64_t row_count)
 {
     tgi_problem band = *problem;
-    if (band.is_swapped)
+    if (tgi_bands_are_cols(problem))
         band.n = row_count;
     else
         band.m = row_count;
@@ -43,11 +54,42 @@ static int is_split(const tgi_cuda_planner *planner, const tgi_proposal *proposa
     return tiling.split_count > 1;
 }
 
+/* Proposes that one launch forms the rows of D whose tiles fill whole rounds of `slots` blocks, and
+ * a second one the others, if that is faster. */
+static void split_last_round(const tgi_machine *machine, const tgi_problem *p,
+                             const tgi_cuda_planner *planner, int64_t slots, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const int64_t across = tgi_divide_up(p->n, kernel->tile_cols);
+    const int64_t tiles = tgi_divide_up(p->m, kernel->tile_rows) * across;
+    const int64_t rows = tiles / slots * slots / across * kernel->tile_rows;
+    tgi_proposal first = *proposal, last = *proposal;
+    if (rows >= p->m || p->m - rows >= rows)
+        return;
+    propose_rows(machine, p, planner, rows, &first);
+    propose_rows(machine, p, planner, p->m - rows, &last);
+    const double seconds = first.predicted_s + last.predicted_s;
+    if (!first.is_legal || !last.is_legal || seconds >= proposal->predicted_s)
+        return;
+    *proposal = first;
+    proposal->predicted_s = seconds;
+    proposal->band_rows = rows;
+    proposal->last_decision = last.decision;
+    if (last.workspace_bytes > proposal->workspace_bytes)
+        proposal->workspace_bytes = last.workspace_bytes;
+    for (int i = 0; i < 2; i++)
+        proposal->needs_aligned[i] |= last.needs_aligned[i];
+}
+
 void tgi_bands_propose(const tgi_machine *machine, const tgi_problem *problem,
                        const tgi_cuda_planner *planner, tgi_proposal *proposal)
 {
     const int64_t limit = tgi_panels_find_limit(machine), all = tgi_bands_count_rows(problem);
     planner->propose(machine, problem, proposal);
+    if (tgi_bands_has_last_round(planner) && proposal->is_legal && problem->batch_count == 1 &&
+        !problem->is_batch_invariant)
+        for (int64_t blocks = 1, most = proposal->resident_blocks; blocks <= most; blocks++)
+            split_last_round(machine, problem, planner, machine->gpu.sm_count * blocks, proposal);
     if (!problem->is_batch_invariant || !proposal->is_legal || proposal->workspace_bytes <= limit ||
         all <= BAND_UNIT || tgi_kernels_has_slices(proposal->kernel) ||
         !is_split(planner, proposal))
@@ -65,5 +107,6 @@ void tgi_bands_propose(const tgi_machine *machine, const tgi_problem *problem,
     if (!proposal->is_legal)
         return;
     proposal->band_rows = low * BAND_UNIT;
+    proposal->last_decision = proposal->decision;
     proposal->predicted_s *= (double)tgi_divide_up(all, proposal->band_rows);
 }
