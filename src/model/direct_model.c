@@ -102,3 +102,12 @@ double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     const int form = tgi_type_bytes(p->type) == 1 ? 4 : work->is_long ? 2 : by_elements;
     return start_s + pieces * (f->strip_piece_s[form] + work->is_moved * f->strip_piece_s[3]);
 }
+
+double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *p, int is_direct)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double d_bytes =
+        (double)p->m * (double)p->n * (double)p->batch_count * (double)tgi_type_bytes(p->d_type);
+    return f->outer_s[!is_direct] +
+           d_bytes / (f->outer_shares[!is_direct] * gpu->memory_bytes_per_s);
+}

@@ -38,6 +38,8 @@ typedef struct tgi_tile_decision {
     int strip_rows;     /* its warps of a block that have other rows */
     int piece_cols;     /* threads along a row of D in a block of its pieces; 0: another */
     int has_piece_units; /* 1: those pieces load and store whole units of 16 bytes */
+    int outer_across;    /* lanes along a row of D in its outer products; 0: another */
+    int outer_rows;      /* rows of D of a block of them */
     int direct_lanes;    /* threads that share out k in family small without stages; 0: by stages */
     int direct_cluster;  /* its blocks of a cluster, or bf16d's, that share out k; 1: no cluster */
     int64_t direct_blocks; /* blocks without stages, over all batch entries */

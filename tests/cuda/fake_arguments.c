@@ -32,6 +32,10 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
         from = strips.sums;
         a_type = strips.a_type;
         b_type = strips.b_type;
+    } else if (strncmp(kernel, "tgi_outer_", 10) == 0) {
+        tgi_outer_args outer;
+        memcpy(&outer, argument, sizeof outer);
+        from = outer.sums;
     } else if (strncmp(kernel, "tgi_short_", 10) == 0 || strncmp(kernel, "tgi_piece_", 10) == 0) {
         memcpy(&from, argument, sizeof from);
     } else {

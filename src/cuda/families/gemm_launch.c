@@ -161,6 +161,8 @@ void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
         proposal->decision.tile.short_cols > 0 || proposal->decision.tile.piece_cols > 0;
     prepared->strip_cols = proposal->decision.tile.strip_cols;
     prepared->strip_rows = proposal->decision.tile.strip_rows;
+    prepared->outer_across = proposal->decision.tile.outer_across;
+    prepared->outer_rows = proposal->decision.tile.outer_rows;
     prepared->multiply = (tgi_cuda_kernel){.image = kernel->image,
                                            .block = {(unsigned)kernel->thread_count, 1, 1},
                                            .shared_bytes = (unsigned)proposal->shared_bytes,

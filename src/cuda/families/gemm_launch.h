@@ -46,6 +46,8 @@ typedef struct tgi_tile_prepared {
     int has_plain_sums; /* 1: the kernel is the short function of family small, or pieces */
     int strip_cols;     /* as in the decision, like strip_rows */
     int strip_rows;
+    int outer_across; /* as in the decision, like outer_rows */
+    int outer_rows;
     tgi_cuda_kernel multiply, add;
 } tgi_tile_prepared;
 

@@ -1,7 +1,8 @@
 /* Plans the family small. It has small tiles of D whose k is shared out among the warps of a block,
  * wide tiles for a short k, and functions without stages. For a small product there are two: the
- * short one forms single elements of D, the other one runs of rows, with any epilogue. Pieces and
- * strips form a D of 16 bits for a short k (small_strips.c); rows of FP8 have strips alone. */
+ * short one forms single elements of D, the other one runs of rows, with any epilogue. Pieces
+ * and strips form a D of 16 bits for a short k, outer products one of FP32 (small_strips.c). Rows
+ * of FP8 have strips alone. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -81,6 +82,12 @@ static int counts_split(tgi_proposal *proposal)
 static int has_direct(const tgi_kernel *kernel)
 {
     return kernel->tile_cols == 16 && kernel->sum_order == TGI_SUM_WHOLE && !is_wide(kernel);
+}
+
+/* Returns 1 for the row that has the functions for outer products. */
+static int has_outer(const tgi_kernel *kernel)
+{
+    return is_wide(kernel) && kernel->type == TG_TYPE_FP32 && kernel->tile_cols == 128;
 }
 
 /* Returns 1 if the function without stages forms D transposed. A thread has some rows of a column,
@@ -293,6 +300,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         if (kernel->math == TGI_MATH_mma && proposal->is_legal)
             tgi_small_propose_strips(machine, p, proposal);
     }
+    if (has_outer(kernel))
+        tgi_small_propose_outer(machine, p, proposal);
 }
 
 static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)

@@ -14,6 +14,10 @@ int64_t tgi_small_count_pieces(const tgi_problem *p, int has_units);
 void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *given,
                               tgi_proposal *proposal);
 
+/* Proposes outer products of FP32, likewise. */
+void tgi_small_propose_outer(const tgi_machine *machine, const tgi_problem *p,
+                             tgi_proposal *proposal);
+
 /* Proposes a row of FP8, or refuses the problem. */
 void tgi_small_propose_strip_row(const tgi_machine *machine, const tgi_problem *p,
                                  tgi_proposal *proposal);

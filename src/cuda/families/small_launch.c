@@ -62,6 +62,23 @@ static void prepare_pieces(const tgi_problem *p, const tgi_proposal *proposal,
              has_units ? "units" : "elements", tg_get_type_name(p->type));
 }
 
+/* Prepares the launch of outer products. Where rows of D begin within units, they have parts of one
+ * unit more. */
+static void prepare_outer(const tgi_problem *p, const tgi_proposal *proposal,
+                          tgi_cuda_kernel *multiply)
+{
+    const tgi_tile_decision *decision = &proposal->decision.tile;
+    const int is_direct = p->k <= TGI_SMALL_OUTER_K_DIRECT;
+    const int64_t cols = (int64_t)TGI_SMALL_OUTER_COLS * decision->outer_across;
+    multiply->block[0] = TGI_SMALL_OUTER_THREADS;
+    multiply->grid[0] = (unsigned)tgi_divide_up(p->n + TGI_SMALL_OUTER_COLS - 1, cols);
+    multiply->grid[1] = (unsigned)tgi_divide_up(p->m, decision->outer_rows);
+    multiply->grid[2] = (unsigned)p->batch_count;
+    multiply->shared_bytes = 0;
+    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_outer_%d_fp32",
+             is_direct ? TGI_SMALL_OUTER_K_DIRECT : TGI_SMALL_OUTER_K_MAX);
+}
+
 /* Prepares the launch of strips. */
 static void prepare_strips(const tgi_problem *p, const tgi_proposal *proposal,
                            tgi_cuda_kernel *multiply)
@@ -96,6 +113,10 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
     }
     if (proposal->decision.tile.piece_cols) {
         prepare_pieces(&p, proposal, &prepared->multiply);
+        return;
+    }
+    if (proposal->decision.tile.outer_across) {
+        prepare_outer(&p, proposal, &prepared->multiply);
         return;
     }
     if (proposal->decision.tile.strip_cols) {
@@ -143,7 +164,7 @@ static tg_status launch_strips(const tgi_cuda_queue *queue, const tgi_call *call
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     tgi_tile_prepared *prepared = block;
-    if (!prepared->strip_cols && !prepared->has_plain_sums)
+    if (!prepared->strip_cols && !prepared->outer_across && !prepared->has_plain_sums)
         return tgi_tile_launch(queue, call, block);
     const tgi_problem *p = &prepared->args.problem;
     const int is_transposed = prepared->is_transposed;
@@ -163,8 +184,13 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
                           .n = (int32_t)p->n,
                           .k = (int32_t)p->k,
                           .d_type = p->d_type};
-    return prepared->strip_cols ? launch_strips(queue, call, prepared, &args)
-                                : tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
+    if (prepared->strip_cols)
+        return launch_strips(queue, call, prepared, &args);
+    if (prepared->outer_across) {
+        tgi_outer_args outer = {args, prepared->outer_across, prepared->outer_rows};
+        return tgi_cuda_run(queue, &prepared->multiply, &outer, sizeof outer);
+    }
+    return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_small = {tgi_tile_count_prepared_bytes, prepare, launch};

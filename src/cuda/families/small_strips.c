@@ -1,4 +1,5 @@
-/* Plans the functions of family small for a short k and a D of 16 bits: pieces and strips. */
+/* Plans the functions of family small for a short k: pieces and strips for a D of 16 bits, outer
+ * products for one of FP32. */
 
 #include "cuda/families/gemm.h"
 #include "cuda/families/small.h"
@@ -8,6 +9,9 @@
 #define WARP 32
 /* The D of strips may take this share of L2. Other rows store a larger one in as little time. */
 #define STRIP_L2_SHARE 0.7
+/* Blocks for outer products have so many rows of D where no more of them share a multiprocessor. */
+#define OUTER_ROWS_LEAST 16
+#define OUTER_BLOCKS 4
 
 int tgi_small_is_strip(const tgi_kernel *kernel)
 {
@@ -139,6 +143,46 @@ void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *giv
     if (proposal->is_legal)
         try_pieces(machine, &p, is_transposed, proposal);
     try_strips(machine, &p, is_transposed, proposal);
+}
+
+/* Returns the lanes of a warp along a row of D that has `units` units of outer products: the fewest
+ * that hold it, or all. */
+static int find_outer_lanes(int64_t units)
+{
+    int lanes = WARP;
+    while (lanes > 1 && lanes / 2 >= units)
+        lanes /= 2;
+    return lanes;
+}
+
+void tgi_small_propose_outer(const tgi_machine *machine, const tgi_problem *given,
+                             tgi_proposal *proposal)
+{
+    tgi_problem p = *given;
+    const int is_transposed = p.d.col != 1;
+    const int64_t most = INT32_MAX / 2;
+    if (is_transposed)
+        tgi_problem_transpose(&p);
+    if (!proposal->is_legal || p.is_batch_invariant || !tgi_epilogue_is_sum_alone(&p.epilogue) ||
+        p.d.col != 1 || p.m > most || p.n > most || p.batch_count > TGI_GRID_HEIGHT_MAX ||
+        p.k > TGI_SMALL_OUTER_K_MAX)
+        return;
+    const int is_direct = p.k <= TGI_SMALL_OUTER_K_DIRECT;
+    const int64_t units = tgi_divide_up(p.n, TGI_SMALL_OUTER_COLS);
+    const int across = find_outer_lanes(units);
+    const int64_t wide = tgi_divide_up(units, across) * p.batch_count;
+    /* A block that reads where operands lie waits anew for each 16 rows of its lanes. */
+    int rows = is_direct ? OUTER_ROWS_LEAST : TGI_SMALL_OUTER_ROWS;
+    if (is_direct && wide * tgi_divide_up(p.m, rows) > machine->gpu.sm_count * OUTER_BLOCKS)
+        rows *= 2;
+    const int64_t down = tgi_divide_up(p.m, rows);
+    const double seconds = tgi_model_outer_seconds(&machine->gpu, &p, is_direct);
+    if (down > TGI_GRID_HEIGHT_MAX || seconds >= proposal->predicted_s)
+        return;
+    decide(&p, seconds, OUTER_BLOCKS, is_transposed, proposal);
+    proposal->decision.tile.outer_across = across;
+    proposal->decision.tile.outer_rows = rows;
+    proposal->decision.tile.direct_blocks = wide * down;
 }
 
 void tgi_small_propose_strip_row(const tgi_machine *machine, const tgi_problem *p,

@@ -2,6 +2,7 @@
 #define TGI_LEAST_D_BYTES 2
 
 #include "kernels/instances.cuh"
+#include "kernels/small/small_outer.cuh"
 #include "kernels/small/small_shape.h"
 #include "kernels/small/small_wide.cuh"
 
@@ -23,6 +24,9 @@
         tgi_wait_for_stream();                                                                     \
         tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_UNITS_SPLITS>(args), args, shared); \
     }
+
+TGI_SMALL_OUTER(tgi_outer_4_fp32, 4, 1)
+TGI_SMALL_OUTER(tgi_outer_8_fp32, 8, 0)
 
 #define TGI_IMAGE_small_wide TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
