@@ -58,13 +58,19 @@ struct tgi_stage_copy {
     int is_idle;
 };
 
-/* Returns 1 if copy_piece serves every stage that has all its k, because no line is missing and the
- * copy has no gap. */
+/* Returns 1 if copy_tail serves every stage, because the copy has no gap. */
+template <int Mode>
+static __device__ __forceinline__ int has_no_gap(const tgi_block_operand &operand)
+{
+    return (Mode == TGI_COPY_k ? operand.depth_stride : operand.line_stride) == 1;
+}
+
+/* Returns 1 if copy_piece serves every stage that has all its k. Copies across lines bring the last
+ * line in place of lines that are missing, whose sums are not stored. */
 template <int Lines, int Mode>
 static __device__ __forceinline__ int is_whole(const tgi_block_operand &operand)
 {
-    int64_t along = Mode == TGI_COPY_k ? operand.depth_stride : operand.line_stride;
-    return operand.line_count >= Lines && along == 1;
+    return has_no_gap<Mode>(operand) && (Mode != TGI_COPY_k || operand.line_count >= Lines);
 }
 
 template <int Lines, int Depth, int Threads, int Mode>
@@ -80,7 +86,9 @@ static __device__ __forceinline__ tgi_stage_copy start_copy(const tgi_block_oper
     }
     tgi_stage_copy copy;
     copy.is_idle = line >= Lines;
-    copy.source = operand.data + line * operand.line_stride + k * operand.depth_stride;
+    const int64_t own_line =
+        Mode == TGI_COPY_k ? line : min(int64_t(line), operand.line_count - shape::elems);
+    copy.source = operand.data + own_line * operand.line_stride + k * operand.depth_stride;
     copy.stride = Mode == TGI_COPY_k ? operand.line_stride : operand.depth_stride;
     copy.stage_stride = Depth * operand.depth_stride;
     copy.target = shared + (k * TGI_LINE_WORDS(Lines) + line) * 4;
@@ -121,31 +129,32 @@ static __device__ __forceinline__ void copy_piece(const tgi_stage_copy &copy, ui
 /* Issues the copies of copy_tail that run along k. */
 template <int Lines, int Depth, int Threads>
 static __device__ __forceinline__ void copy_tail_along(const tgi_stage_copy &copy, uint32_t offset,
-                                                       int left)
+                                                       int left, const tgi_block_operand &operand)
 {
     constexpr int lines = Threads / TGI_COPY_RUN; /* all threads together copy as many */
-    const int first = threadIdx.x % TGI_COPY_RUN;
+    const int first = threadIdx.x % TGI_COPY_RUN, own_line = threadIdx.x / TGI_COPY_RUN;
     const float *source = copy.source;
     uint32_t target = copy.target + offset;
 #pragma unroll 1
     for (int line = tgi_make_opaque(0); line < Lines; line += lines) {
+        const int end = own_line + line < operand.line_count ? left : 0;
 #pragma unroll
         for (int k = 0; k < Depth; k += TGI_COPY_RUN)
             tgi_copy_async<4>(target + k * TGI_LINE_WORDS(Lines) * 4, source + k,
-                              first + k < left ? 4 : 0);
+                              first + k < end ? 4 : 0);
         target += lines * 4;
         source += lines * copy.stride;
     }
 }
 
-/* Issues the copies of the last stage, which has `left` of its k and no line missing. They are
- * those of copy_piece, with zeros for the k that are missing. */
+/* Issues the copies of a stage that has `left` of its k and, along k, the lines that exist. They
+ * are those of copy_piece, with zeros for the k and the lines that are missing. */
 template <int Lines, int Depth, int Threads, int Mode>
 static __device__ __forceinline__ void copy_tail(const tgi_stage_copy &copy, uint32_t offset,
-                                                 int left)
+                                                 int left, const tgi_block_operand &operand)
 {
     if (Mode == TGI_COPY_k) {
-        copy_tail_along<Lines, Depth, Threads>(copy, offset, left);
+        copy_tail_along<Lines, Depth, Threads>(copy, offset, left, operand);
         return;
     }
     typedef tgi_copy_shape<Lines, Depth, Threads, Mode> shape;

@@ -180,7 +180,7 @@ struct tgi_simt {
         tgi_stage_copy a_copy, b_copy;
         uint32_t shared, fill;       /* address of the ring, byte offset of the stage to fill */
         int next;                    /* number of the stage to fill */
-        int has_lines;               /* 1: no line is missing, and the copies have no gap */
+        int has_lines;               /* 1: the copies have no gap */
         int whole_count, count;      /* stages 0 .. whole_count - 1 have no edge */
         uint32_t a_shared, b_shared; /* the thread's factors in the stage that is read */
         uint32_t read;               /* byte offset of that stage */
@@ -199,8 +199,9 @@ struct tgi_simt {
             a_copy = start_copy<Rows, Depth, Threads, AMode>(a, shared);
             b_copy = start_copy<Cols, Depth, Threads, BMode>(b, shared + shape::a_bytes);
             count = static_cast<int>((depth_count + Depth - 1) / Depth);
-            has_lines = is_whole<Rows, AMode>(a) && is_whole<Cols, BMode>(b);
-            whole_count = has_lines ? static_cast<int>(depth_count / Depth) : 0;
+            has_lines = has_no_gap<AMode>(a) && has_no_gap<BMode>(b);
+            const int has_stages = is_whole<Rows, AMode>(a) && is_whole<Cols, BMode>(b);
+            whole_count = has_stages ? static_cast<int>(depth_count / Depth) : 0;
         }
 
         /* Finds the thread's factors in the first stage, from k, row and col on. */
@@ -277,13 +278,13 @@ struct tgi_simt {
             return;
         const uint32_t shared = copies.shared + copies.fill;
         const int64_t depth = static_cast<int64_t>(copies.next) * Depth;
-        const int left = static_cast<int>(copies.a.depth_count - depth);
+        const int left = static_cast<int>(min(copies.a.depth_count - depth, int64_t(Depth)));
         if (copies.has_lines)
-            copy_tail<Rows, Depth, Threads, AMode>(copies.a_copy, copies.fill, left);
+            copy_tail<Rows, Depth, Threads, AMode>(copies.a_copy, copies.fill, left, copies.a);
         else
             copy_edge<Rows, Depth, Threads, AMode>(shared, copies.a, depth);
         if (copies.has_lines)
-            copy_tail<Cols, Depth, Threads, BMode>(copies.b_copy, copies.fill, left);
+            copy_tail<Cols, Depth, Threads, BMode>(copies.b_copy, copies.fill, left, copies.b);
         else
             copy_edge<Cols, Depth, Threads, BMode>(shared + shape::a_bytes, copies.b, depth);
     }
