@@ -306,15 +306,18 @@ static void test_special_bias(void **state)
                                    {1000, 1500, 40, 3, 0, 0},
                                    {40, 1000, 200, 1, 0, 0},
                                    {136, 264, 8200, 1, 0, 0}};
-    static const tg_type types[] = {TG_TYPE_BF16, TG_TYPE_FP16};
+    static const tg_type types[][2] = {{TG_TYPE_BF16, TG_TYPE_BF16},
+                                       {TG_TYPE_FP16, TG_TYPE_FP16},
+                                       {TG_TYPE_FP8_E4M3, TG_TYPE_BF16},
+                                       {TG_TYPE_FP8_E5M2, TG_TYPE_BF16}};
     tg_context *context = gpu_open_context();
     int count[2] = {0, 0};
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (int j = 0; j < 8; j++) {
+        for (int j = 0; j < 16; j++) {
             const operations with = {j & 1 ? TG_BIAS_ROW : TG_BIAS_COL,
                                      j & 2 ? TG_ACTIVATION_RELU : TG_ACTIVATION_NONE};
-            tg_problem problem = describe(&sizes[i], &with, types[j / 4], types[j / 4]);
+            tg_problem problem = describe(&sizes[i], &with, types[j / 4][0], types[j / 4][1]);
             problem.alpha = 1.0;
             problem.beta = 0.0;
             test_special_case(context, &problem, "wgmma", count);

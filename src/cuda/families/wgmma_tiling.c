@@ -74,8 +74,10 @@ int tgi_wgmma_is_bias_staged(const tgi_kernel *kernel, const tgi_problem *p)
 {
     const tgi_epilogue *e = &p->epilogue;
     return (kernel->family == TGI_FAMILY_cuda_wgmma || tgi_wgmma_is_fitted(kernel)) &&
-           tgi_type_bytes(p->type) == 2 && p->d_type == p->type && e->bias != TG_BIAS_NONE &&
-           e->alpha == 1.0 && e->beta == 0.0 && !p->is_batch_invariant;
+           tgi_type_bytes(p->d_type) == 2 &&
+           p->d_type == (tgi_type_is_fp8(p->type) ? TG_TYPE_BF16 : p->type) &&
+           e->bias != TG_BIAS_NONE && e->alpha == 1.0 && e->beta == 0.0 &&
+           e->a_scale == TG_SCALE_NONE && e->b_scale == TG_SCALE_NONE && !p->is_batch_invariant;
 }
 
 int tgi_wgmma_is_next_early(const tgi_machine *machine, const tgi_kernel *kernel,

@@ -102,6 +102,8 @@ struct tgi_feed_tma {
                                     tgi_no_runs<Shape>(), total);
         else
             tgi_sum_in_place<Shape>(at, tile, ring, deferred, total);
+        if (tgi_is_bias_staged<Shape>(at.args, tile))
+            tgi_add_staged_bias<Shape>(at, ring, total);
     }
 
     template <int Count>

@@ -61,12 +61,12 @@ struct tgi_wgmma_shape {
     typedef tgi_deferred_store<Cols, may_defer> deferred;
     /* 1: a bias may be added as a product (mainloop.cuh). */
     static constexpr int may_stage_bias =
-        !is_promoted && !is_wide && Feed::relayout_warps == 0 && !Feed::has_a_in_registers;
+        !is_wide && Feed::relayout_warps == 0 && !Feed::has_a_in_registers;
     /* 1: before the first tile's products the activation is applied to zeros, so that its code has
      * been read from memory when sums are there. Meanwhile the first stage is waited for, which
      * takes longer than the activation of so few sums. */
-    static constexpr int has_first_pass =
-        may_stage_bias && !is_fitted && group_count == 1 && Cols >= 32 && Cols <= 64;
+    static constexpr int has_first_pass = may_stage_bias && !is_promoted && !is_fitted &&
+                                          group_count == 1 && Cols >= 32 && Cols <= 64;
     /* 1: C of 16 bits may come through the stages (staged_c.cuh). */
     static constexpr int may_stage_c = !is_wide && Feed::relayout_warps == 0;
     /* 1: a single lane of the producer warp works, which takes the least time for a step. If steps

@@ -132,8 +132,13 @@ static __device__ __forceinline__ int tgi_is_bias_staged(const tgi_wgmma_args &a
     return Shape::may_stage_bias && args.c.bias != TG_BIAS_NONE && tile.split <= 0;
 }
 
+/* The type of a bias that is added as a product: that of the operands, or BF16 beside FP8. */
+template <class Shape> struct tgi_bias_product {
+    static constexpr tg_type a_type = Shape::is_fp8 ? TG_TYPE_BF16 : Shape::a_type;
+};
+
 /* Returns the address of the warpgroup's TGI_BIAS_BOX_BYTES in the place of terms. They are ones in
- * the type of the operands if a bias of rows is added as a product. The instruction reads these
+ * the type of the bias if a bias of rows is added as a product. The instruction reads these
  * eight lines again and again, which compute-sanitizer takes for 16 lines of all the tile's columns
  * side by side. Stages follow, so that such lines would lie in the block's memory too. */
 template <class Shape>
@@ -150,30 +155,45 @@ static __device__ __forceinline__ void tgi_write_ones(const tgi_wgmma_memory<Sha
                                                       int group)
 {
     const uint32_t place = tgi_find_ones(memory, group) + tgi_reread_thread() % TGI_WARPGROUP * 8;
-    const float two = __uint_as_float(Shape::a_type == TG_TYPE_BF16 ? 0x3f803f80 : 0x3c003c00);
+    const float two =
+        __uint_as_float(tgi_bias_product<Shape>::a_type == TG_TYPE_BF16 ? 0x3f803f80 : 0x3c003c00);
     tgi_write_shared_8(place, two, two);
     tgi_fence_async_proxy();
     /* Without this barrier the product would read what other warps have yet to write. */
     tgi_named_barrier_sync(group + 1, TGI_WARPGROUP);
 }
 
+/* Multiplies biases at `b` of as many columns as an instruction has. The products are added to
+ * `sum`, or replace it if IsSum is 0. */
+template <class Shape, int IsSum>
+static __device__ __forceinline__ void tgi_multiply_bias(const uint32_t (&a)[4], uint64_t b,
+                                                         float (&sum)[Shape::mma_cols / 2])
+{
+    tgi_wgmma_fence();
+    tgi_multiply_registers_across<tgi_bias_product<Shape>, IsSum>(sum, a, b);
+    tgi_wgmma_commit();
+    tgi_wgmma_wait<0>();
+}
+
 /* Adds a bias to the sums of a tile, as a product. The next stage has boxes of 64 biases and seven
  * lines of zeros, because those lie outside the bias. They are lines of B across k for a bias of
  * columns. The instruction reads the eight lines twice. A, in registers, has 1/2 for the first line
  * each time, so that sums grow by the bias, infinite or not. The biases of a warpgroup's rows are
- * the first k of A, whose others are zero, and B has ones. */
+ * the first k of A, whose others are zero, and B has ones. Promoted sums take the product as they
+ * take that of a step. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_add_staged_bias(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring,
                     float (&sum)[Shape::blocks][Shape::cols / 2])
 {
     if constexpr (Shape::may_stage_bias) {
-        const uint32_t half = Shape::a_type == TG_TYPE_BF16 ? 0x3f00 : 0x3800;
+        const uint32_t half = tgi_bias_product<Shape>::a_type == TG_TYPE_BF16 ? 0x3f00 : 0x3800;
         const int thread = tgi_reread_thread() % TGI_WARPGROUP, is_first = thread % 4 == 0;
         const uint32_t word = is_first ? half : 0;
         uint32_t a[4] = {word, word, word, word};
         const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.args, at.memory, ring);
         uint64_t b = tgi_describe(stage.data, TGI_BIAS_BOX_BYTES, 0);
+        uint64_t b_stride = Shape::mma_cols / TGI_BIAS_BOX_ELEMS * TGI_BIAS_BOX_BYTES / 16;
         tgi_barrier_wait(stage.full, stage.parity);
         if (at.args.c.bias == TG_BIAS_ROW) {
             const uint32_t biases = stage.data + at.group * TGI_BIAS_BOX_BYTES +
@@ -182,11 +202,20 @@ tgi_add_staged_bias(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring
             a[1] = is_first ? tgi_read_shared_2(biases + 16) : 0;
             a[2] = a[3] = 0;
             b = tgi_describe(tgi_find_ones(at.memory, at.group), 0, 0);
+            b_stride = 0;
         }
-        tgi_wgmma_fence();
-        tgi_multiply_registers_across<Shape, 1>(sum[0], a, b);
-        tgi_wgmma_commit();
-        tgi_wgmma_wait<0>();
+        if constexpr (Shape::is_promoted) {
+#pragma unroll
+            for (int line = 0; line < Shape::cols; line += Shape::mma_cols, b += b_stride) {
+                float short_sums[Shape::mma_cols / 2];
+                tgi_multiply_bias<Shape, 0>(a, b, short_sums);
+#pragma unroll
+                for (int i = 0; i < Shape::mma_cols / 2; i++)
+                    sum[0][line / 2 + i] += short_sums[i];
+            }
+        } else {
+            tgi_multiply_bias<Shape, 1>(a, b, sum[0]);
+        }
         const tgi_stage_release<Shape> release(at.args, at.rank);
         release(stage.empty);
         ring.advance();
@@ -258,8 +287,6 @@ tgi_sum_in_place(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
     tgi_add_steps<Shape>(at, tile, ring, deferred, sum);
     if (tile.step_end == at.args.work.step_count && tgi_is_short(at.args))
         tgi_add_short_step<Shape>(at, ring, sum);
-    if (tgi_is_bias_staged<Shape>(at.args, tile))
-        tgi_add_staged_bias<Shape>(at, ring, sum);
 }
 
 /* The products of a stage for tgi_sum_promoted, with both operands in shared memory. */
