@@ -35,7 +35,7 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_dot_sm80_fp32_16x64x128": (16, 12, 36),
                 "cuda_dot_sm80_bf16_32x64x128": (112, 196, 332),
                 "cuda_dot_sm80_fp16_32x64x128": (112, 196, 332),
-                "cuda_bf16x_sm90a_fp32_128x256x32": (8, 8, 0),
+                "cuda_bf16x_sm90a_fp32_128x256x32": (8, 8, 12),
                 **{f"cuda_loose_sm90a_{kind}_128x256x64": (120, 116, 124)
                    for kind in ("bf16", "fp16")},
                 **{f"cuda_attend_sm90a_{kind}_{tile}": (128, 176, 232)

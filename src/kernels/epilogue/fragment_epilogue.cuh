@@ -295,11 +295,11 @@ static __device__ __forceinline__ int tgi_has_linear(const tgi_gemm_args &gemm)
 }
 
 /* Applies alpha, beta, C, bias, activation and D's scale to the sums of 64 rows of up to 64
- * columns. C is read here. */
+ * columns, which begin at column `first` of the 64 that the vectors have. C is read here. */
 template <int Count>
 static __device__ __forceinline__ void
 tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
-                   const tgi_fragment_vectors &vectors, float (&sum)[Count])
+                   const tgi_fragment_vectors &vectors, float (&sum)[Count], int first = 0)
 {
     constexpr int group = Count < 8 ? Count : 8;
     tgi_fragment_place own(gemm.problem, tile);
@@ -309,7 +309,7 @@ tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
     const int has_linear = tgi_has_linear(gemm);
 #pragma unroll 1
     for (int i = 0; has_linear && i < Count; i += group) {
-        tgi_apply_linear<group>(gemm, own, vectors, bias, 2 * i, type, sum);
+        tgi_apply_linear<group>(gemm, own, vectors, bias, first + 2 * i, type, sum);
         tgi_rotate<group>(sum);
         own.move(gemm.problem, group * 2);
     }

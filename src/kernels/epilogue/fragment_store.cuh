@@ -201,24 +201,20 @@ static __device__ __forceinline__ void tgi_put_staged(const tgi_gemm_args &gemm,
     }
 }
 
-/* Applies the epilogue to Cols columns of a warp's staged FP32 sums, few at a time. It is a call
- * with arguments by value, because inline it would take the registers of sums that wait. */
+/* Applies the epilogue to Cols columns of a warp's staged FP32 sums, few at a time. */
 template <int Cols>
-static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm, int row, int col,
-                                                      int batch, uint32_t box)
+static __device__ __forceinline__ void
+tgi_finish_staged(const tgi_gemm_args &gemm, tgi_cluster_tile tile,
+                  const tgi_fragment_vectors &vectors, uint32_t box)
 {
     constexpr int group = 32;
-    tgi_cluster_tile tile = {};
-    tile.row = row;
-    tile.batch = batch;
     /* Without this barrier lanes would read sums that others have yet to repair. */
     __syncwarp();
 #pragma unroll 1
-    for (int first = 0; first < Cols; first += group, box += TGI_BOX_BYTES) {
+    for (int first = 0; first < Cols; first += group, box += TGI_BOX_BYTES, tile.col += group) {
         float sum[group / 2];
-        tile.col = col + first;
         tgi_take_fp32<group>(box, sum);
-        tgi_apply_epilogue(gemm, tile, tgi_fragment_vectors(gemm, tile), sum);
+        tgi_apply_epilogue(gemm, tile, vectors, sum, first);
         tgi_put_fp32<group>(box, sum, 0);
     }
 }
@@ -227,7 +223,8 @@ static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm,
  * shared memory. Only sums of slices are passed without their epilogue. */
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
-tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (&sum)[Count],
+tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile,
+                   const tgi_fragment_vectors &vectors, const float (&sum)[Count],
                    tgi_store_order order, uint32_t boxes, int barrier, const Repair &repair)
 {
     constexpr int IsSliced = Repair::is_on, MayTranspose = !Repair::is_on;
@@ -246,7 +243,7 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (
     tgi_put_staged<MayTranspose, 2 * Count>(args.gemm, args.d, sum, staged);
     repair.apply(tile, staged);
     if (IsSliced && !args.gemm.is_sum_alone)
-        tgi_finish_staged<2 * Count>(args.gemm, tile.row, tile.col, tile.batch, staged);
+        tgi_finish_staged<2 * Count>(args.gemm, tile, vectors, staged);
     if (args.d.is_tma_stored)
         tgi_fence_async_proxy();
     /* Without the barrier a box would be stored that other warps still write. */
@@ -277,7 +274,7 @@ tgi_finish_fragment(const Args &args, const tgi_cluster_tile &tile,
 {
     if (!Repair::is_on && !args.gemm.is_sum_alone)
         tgi_apply_epilogue(args.gemm, tile, vectors, sum);
-    tgi_store_fragment(args, tile, sum, order, boxes, barrier, repair);
+    tgi_store_fragment(args, tile, vectors, sum, order, boxes, barrier, repair);
 }
 
 #endif

@@ -91,23 +91,17 @@ static __device__ __forceinline__ int tgi_has_doubtful(const tgi_problem &p, int
     return __any_sync(~0u, is_doubtful);
 }
 
-/* Repairs the warp's 16 rows of 64 x 64 sums in shared memory, which the warp has written. Doubtful
- * sums are replaced by sums of FP32 multiply-adds along k. A lane has columns 32 apart, and lines
- * outside D repeat the last line. a_block is the range of these rows, or a wider one. It is a call
- * with arguments by value, because inline it would take the registers of sums that wait. */
+/* Repairs the warp's 16 rows of 64 x 64 sums in shared memory, which the warp has written. Sums of
+ * magnitudes up to `doubt`, if they are doubtful themselves, are replaced by sums of FP32
+ * multiply-adds along k. A lane has columns 32 apart, and lines outside D repeat the last line. It
+ * is a call, because inline it would take the registers of sums that wait. */
 template <class Args>
-static __device__ __noinline__ void tgi_repair_rows(const Args &args, tgi_range a_block,
-                                                    int first_row, int first_col, int batch,
-                                                    uint32_t staged)
+static __device__ __noinline__ void tgi_repair_doubtful(const Args &args, float doubt,
+                                                        int first_row, int first_col, int batch,
+                                                        uint32_t staged)
 {
     const tgi_problem &p = args.gemm.problem;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    if (first_col >= p.n)
-        return; /* such columns have no ranges */
-    const float doubt = tgi_find_doubt(
-        args, a_block, tgi_find_range(args.b_slices, args.b.has_batch ? batch : 0, first_col));
-    if (doubt == 0.0f)
-        return;
     __syncwarp(); /* a lane must not read sums that others have yet to write */
     if (!tgi_has_doubtful(p, first_row, first_col, staged, doubt))
         return;
@@ -145,6 +139,21 @@ static __device__ __noinline__ void tgi_repair_rows(const Args &args, tgi_range 
             }
         }
     }
+}
+
+/* Repairs the warp's 16 rows of 64 x 64 sums in shared memory where their ranges leave doubt.
+ * a_block is the range of these rows, or a wider one. */
+template <class Args>
+static __device__ __forceinline__ void tgi_repair_rows(const Args &args, const tgi_range &a_block,
+                                                       int first_row, int first_col, int batch,
+                                                       uint32_t staged)
+{
+    if (first_col >= args.gemm.problem.n)
+        return; /* such columns have no ranges */
+    const float doubt = tgi_find_doubt(
+        args, a_block, tgi_find_range(args.b_slices, args.b.has_batch ? batch : 0, first_col));
+    if (doubt != 0.0f)
+        tgi_repair_doubtful(args, doubt, first_row, first_col, batch, staged);
 }
 
 /* Undoes the scales of lines of FP16 slices, which are powers of two, in the sums of 64 rows. */

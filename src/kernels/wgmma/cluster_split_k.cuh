@@ -126,12 +126,11 @@ tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile
         if (is_sent)
             repair.find_rows(place);
         const tgi_store_order order = {index, !is_sent && index > 0, !is_sent && i + stride < end};
-        if (is_sent && !Shape::feed::is_sliced && !args.gemm.is_sum_alone) {
-            if (index > 0)
-                vectors = tgi_fragment_vectors(args.gemm, place);
+        if (!args.gemm.is_sum_alone && (Shape::feed::is_sliced || (is_sent && index > 0)))
+            vectors = tgi_fragment_vectors(args.gemm, place);
+        if (is_sent && !Shape::feed::is_sliced && !args.gemm.is_sum_alone)
             tgi_apply_epilogue(args.gemm, place, vectors, partial);
-        }
-        tgi_store_fragment(args, place, partial, order, staged, group + 1, repair);
+        tgi_store_fragment(args, place, vectors, partial, order, staged, group + 1, repair);
     }
 }
 
