@@ -267,4 +267,13 @@ static __device__ __forceinline__ void tgi_form_tiles_ahead(const Schedule &sche
     tgi_copy_async_wait<0>();
 }
 
+/* Defines kernel `name`, which a body forms alone: the last arguments are its type. `bounds` are
+ * those of the launch. */
+#define TGI_BODY_KERNEL(name, arguments, bounds, ...)                                              \
+    extern "C" __global__ void __launch_bounds__ bounds name(                                      \
+        const __grid_constant__ arguments args)                                                    \
+    {                                                                                              \
+        __VA_ARGS__::form(args);                                                                   \
+    }
+
 #endif

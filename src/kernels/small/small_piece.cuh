@@ -98,14 +98,10 @@ template <tg_type Type, int HasUnits> struct tgi_piece {
 #define TGI_SMALL_PIECE(type)
 #else
 #define TGI_SMALL_PIECE(type)                                                                      \
-    TGI_SMALL_PIECE_ONE(tgi_piece_units_##type, type, 1)                                           \
-    TGI_SMALL_PIECE_ONE(tgi_piece_elements_##type, type, 0)
+    TGI_BODY_KERNEL(tgi_piece_units_##type, tgi_sums_args, (TGI_SMALL_PIECE_THREADS),              \
+                    tgi_piece<TGI_TYPE_OF(type), 1>)                                               \
+    TGI_BODY_KERNEL(tgi_piece_elements_##type, tgi_sums_args, (TGI_SMALL_PIECE_THREADS),           \
+                    tgi_piece<TGI_TYPE_OF(type), 0>)
 #endif
-#define TGI_SMALL_PIECE_ONE(name, type, has_units)                                                 \
-    extern "C" __global__ void __launch_bounds__(TGI_SMALL_PIECE_THREADS)                          \
-        name(const __grid_constant__ tgi_sums_args args)                                           \
-    {                                                                                              \
-        tgi_piece<TGI_TYPE_OF(type), has_units>::form(args);                                       \
-    }
 
 #endif

@@ -119,8 +119,9 @@ template <tg_type Type, int Along> struct tgi_short {
     }
 
     /* Forms the thread's element. */
-    static __device__ __forceinline__ void form(const tgi_sums_args &args, sum_type *shared)
+    static __device__ __forceinline__ void form(const tgi_sums_args &args)
     {
+        __shared__ sum_type shared[TGI_SMALL_DIRECT_THREADS];
         tgi_check_body<tgi_short>();
         tgi_check_sum<tgi_short>();
         tgi_short body;
@@ -141,16 +142,10 @@ template <tg_type Type, int Along> struct tgi_short {
 #define TGI_SMALL_SHORT(type)
 #else
 #define TGI_SMALL_SHORT(type)                                                                      \
-    TGI_SMALL_SHORT_ONE(tgi_short_along_##type, type, 1)                                           \
-    TGI_SMALL_SHORT_ONE(tgi_short_across_##type, type, 0)
+    TGI_BODY_KERNEL(tgi_short_along_##type, tgi_sums_args, (TGI_SMALL_DIRECT_THREADS),             \
+                    tgi_short<TGI_TYPE_OF(type), 1>)                                               \
+    TGI_BODY_KERNEL(tgi_short_across_##type, tgi_sums_args, (TGI_SMALL_DIRECT_THREADS),            \
+                    tgi_short<TGI_TYPE_OF(type), 0>)
 #endif
-#define TGI_SMALL_SHORT_ONE(name, type, along)                                                     \
-    extern "C" __global__ void __launch_bounds__(TGI_SMALL_DIRECT_THREADS)                         \
-        name(const __grid_constant__ tgi_sums_args args)                                           \
-    {                                                                                              \
-        typedef tgi_short<TGI_TYPE_OF(type), along> body;                                          \
-        __shared__ body::sum_type shared[TGI_SMALL_DIRECT_THREADS];                                \
-        body::form(args, shared);                                                                  \
-    }
 
 #endif

@@ -297,16 +297,16 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
 #define TGI_SMALL_STRIP_FP8
 #else
 #define TGI_SMALL_STRIP(type)                                                                      \
-    TGI_SMALL_STRIP_ONE(tgi_strip_16_##type, TGI_TYPE_OF(type), 2, 1, TGI_SMALL_STRIP_BLOCKS(16))  \
-    TGI_SMALL_STRIP_ONE(tgi_strip_64_##type, TGI_TYPE_OF(type), 4, 2, TGI_SMALL_STRIP_BLOCKS(64))
+    TGI_BODY_KERNEL(tgi_strip_16_##type, tgi_strip_args,                                           \
+                    (TGI_SMALL_STRIP_THREADS, TGI_SMALL_STRIP_BLOCKS(16)),                         \
+                    tgi_strip<TGI_TYPE_OF(type), 2, 1>)                                            \
+    TGI_BODY_KERNEL(tgi_strip_64_##type, tgi_strip_args,                                           \
+                    (TGI_SMALL_STRIP_THREADS, TGI_SMALL_STRIP_BLOCKS(64)),                         \
+                    tgi_strip<TGI_TYPE_OF(type), 4, 2>)
 #define TGI_SMALL_STRIP_FP8                                                                        \
-    TGI_SMALL_STRIP_ONE(tgi_strip_64_fp8, TG_TYPE_FP8_E4M3, 4, 1, TGI_SMALL_STRIP_BLOCKS(64))
+    TGI_BODY_KERNEL(tgi_strip_64_fp8, tgi_strip_args,                                              \
+                    (TGI_SMALL_STRIP_THREADS, TGI_SMALL_STRIP_BLOCKS(64)),                         \
+                    tgi_strip<TG_TYPE_FP8_E4M3, 4, 1>)
 #endif
-#define TGI_SMALL_STRIP_ONE(name, type, words, units, blocks)                                      \
-    extern "C" __global__ void __launch_bounds__(TGI_SMALL_STRIP_THREADS, blocks)                  \
-        name(const __grid_constant__ tgi_strip_args args)                                          \
-    {                                                                                              \
-        tgi_strip<type, words, units>::form(args);                                                 \
-    }
 
 #endif
