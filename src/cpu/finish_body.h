@@ -297,13 +297,20 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
     ACC_LOCAL(write_row)(target, row, cols, p->d.col, p->d_type);
 }
 
+/* Returns 1 if no accumulators lie between the products and D: neither running sums nor those of an
+ * activation other than RELU. */
+static int ACC_LOCAL(is_direct)(const tgi_finish *f)
+{
+    return f->is_first && f->is_last && f->problem->epilogue.activation <= TG_ACTIVATION_RELU;
+}
+
 /* Returns 1 if vectors take all steps from sums to D on their way. */
 static int ACC_LOCAL(is_light)(const tgi_finish *f)
 {
     const tgi_problem *p = f->problem;
     const tgi_epilogue *e = &p->epilogue;
     const unsigned known = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
-    const int is_direct = f->is_first && f->is_last && e->activation <= TG_ACTIVATION_RELU;
+    const int is_direct = ACC_LOCAL(is_direct)(f);
     if (is_direct && tgi_epilogue_is_sum_alone(e))
         return 1;
     if (!is_direct && !ACC_IS_FP32)
@@ -370,9 +377,8 @@ static TARGET void ACC_LOCAL(finish)(const tgi_finish *f)
     ACC(elem) bias[FINISH_COLS] = {0};
     /* Some columns of all rows are finished before the next ones, so that the lines of a D along
      * its columns stay in L1. */
-    const int is_direct = f->is_first && f->is_last && e->activation <= TG_ACTIVATION_RELU;
     const int64_t most =
-        is_light && is_direct && p->d.col == 1 && !has_bias ? f->cols : FINISH_COLS;
+        is_light && ACC_LOCAL(is_direct)(f) && p->d.col == 1 && !has_bias ? f->cols : FINISH_COLS;
     for (int64_t col = 0; col < f->cols; col += most) {
         int64_t cols = f->cols - col < most ? f->cols - col : most;
         if (e->bias == TG_BIAS_COL)
