@@ -21,7 +21,6 @@
 #define TMA_BOX_ROWS 64   /* rows of a TMA box of D, most lines of one of C */
 #define TMA_BOX_BYTES 128 /* bytes of such a row */
 #define ADD_THREADS 128
-#define MANY_SPLITS 8 /* so many splits are added by more blocks, in narrow tiles, without TMA */
 #define WORKSPACE_UNIT_BYTES 256
 #define SECTOR_BYTES 32 /* bytes that L2 reads together */
 
@@ -242,16 +241,17 @@ static void prepare_add(const tgi_wgmma_args *args, tgi_cuda_kernel *add)
 {
     if (args->work.unit_count == args->work.whole_count)
         return;
-    const int are_many = args->gemm.split_count >= MANY_SPLITS && args->slice_count == 0;
-    const int cols = are_many ? 16 : TGI_FRAGMENT_COLS(args->work.tile_cols);
+    const int has_slices = args->slice_count > 0;
+    const int cols = has_slices ? 64 : 16;
     const int64_t fragments = (int64_t)args->work.split_clusters.value * args->work.cluster_rows *
                               (args->work.tile_rows / args->d_rows) * (args->work.tile_cols / cols);
     *add = (tgi_cuda_kernel){.image = "wgmma_add",
                              .grid = {(unsigned)fragments, 1, 1},
                              .block = {ADD_THREADS, 1, 1},
-                             .shared_bytes = 1024 + TGI_FRAGMENT_BYTES,
+                             .shared_bytes = has_slices ? 1024 + TGI_FRAGMENT_BYTES : 0,
                              .is_early = 1};
-    snprintf(add->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_wgmma_add_%d", cols);
+    snprintf(add->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_wgmma_add_%s",
+             has_slices ? "slices" : "parts");
 }
 
 static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kernel,

@@ -4,7 +4,7 @@
  * Split-K has partial tiles of 64 rows x TGI_FRAGMENT_COLS columns. The partial tile of rows number
  * r and columns number c, of split tile t and split s, has number
  *   ((t * splits + s) * row_count + r) * col_count + c.
- * wgmma_add.cu may add parts of 16 columns. Their numbers follow in the same way, because the parts
+ * wgmma_add.cu adds parts of 16 columns, but of slices. Their numbers follow in the same way, because the parts
  * of a partial tile lie one behind the other.
  *
  * Products of slices sum k in runs, with a place in the workspace for each block of the grid.
@@ -32,16 +32,16 @@ tgi_write_partial_tiles(const tgi_wgmma_args &args, int split_tile, int split, i
     tgi_write_sums(tgi_find_sums<sums>(args.gemm.workspace, first), sum);
 }
 
-/* Adds the splits of a partial tile in order. They are `stride` partial tiles apart. Up to eight
- * are read at once, as registers allow. */
+/* Adds `count` splits of a partial tile in order. They are `stride` partial tiles apart. Up to
+ * eight are read at once, as registers allow. */
 template <int Count>
-static __device__ __forceinline__ void tgi_add_partial_tiles(const tgi_wgmma_args &args,
-                                                             int64_t first, int64_t stride,
-                                                             float (&sum)[Count])
+static __device__ __forceinline__ void
+tgi_add_partial_tiles(const tgi_wgmma_args &args, int64_t first, int64_t stride, int count,
+                      float (&sum)[Count])
 {
     constexpr int at_once = Count <= 8 ? 8 : 64 / Count;
 #pragma unroll at_once
-    for (int split = 0; split < args.gemm.split_count; split++)
+    for (int split = 0; split < count; split++)
         tgi_add_sums(tgi_find_sums<Count>(args.gemm.workspace, first + split * stride), sum);
 }
 

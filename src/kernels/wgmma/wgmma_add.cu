@@ -1,7 +1,8 @@
 /*
- * Ends split-K of family wgmma. A warpgroup adds the splits of one partial tile and stores it as
- * the kernel that computes whole tiles does. There is a function for each number of columns of a
- * partial tile. A tile's own partial tiles may be added as narrower ones, by more blocks.
+ * Ends split-K of family wgmma: adds the splits of partial tiles in order, applies the epilogue and
+ * stores D. A warpgroup has 64 rows. Sums of slices are stored as the kernel that computes whole
+ * tiles does, 64 columns at a time. All others are parts of 16 columns, which threads store as they
+ * hold them: that takes less time than to stage so few sums for a TMA box.
  */
 #include "kernels/instances.cuh"
 #include "kernels/epilogue/fragment_store.cuh"
@@ -9,14 +10,6 @@
 #include "kernels/schedule/units_in_turn.cuh"
 #include "kernels/wgmma/partial_tiles.cuh"
 #include "kernels/wgmma/slice_repair.cuh"
-
-/* The argument of the stores of fragment_store.cuh. */
-struct partial_output {
-    const tgi_gemm_args &gemm;
-    const tgi_tensor_map &d_map;
-    tgi_fragment_output d;
-    int32_t d_rows;
-};
 
 /* Returns the place in D of part number `index` of a split tile. */
 template <int Cols>
@@ -33,55 +26,137 @@ static __device__ __forceinline__ tgi_cluster_tile find_part(const tgi_wgmma_arg
     return tile;
 }
 
-template <int Cols>
-static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &args, char *shared)
-{
-    const int per_tile = args.work.tile_rows / args.d_rows * (args.work.tile_cols / Cols);
-    const int split_tile = blockIdx.x / per_tile, index = blockIdx.x % per_tile;
-    const int64_t first =
-        static_cast<int64_t>(split_tile) * args.gemm.split_count * per_tile + index;
-    tgi_fragment_vectors vectors;
-    /* Biases and scales are requested, and C is prefetched, before partial tiles are waited for. */
-    if (!args.gemm.is_sum_alone) {
-        const tgi_cluster_tile tile = find_part<Cols>(args, split_tile, index);
+/* Adds the splits of this block's part of 64 rows and Cols columns. */
+template <int Cols> struct added_part {
+    int split_tile, index;
+    int64_t first, stride; /* the first partial tile, and the distance of those that are added */
+
+    __device__ __forceinline__ explicit added_part(const tgi_wgmma_args &args)
+    {
+        const int per_tile = args.work.tile_rows / args.d_rows * (args.work.tile_cols / Cols);
+        split_tile = blockIdx.x / per_tile;
+        index = blockIdx.x % per_tile;
+        stride = per_tile;
+        first = static_cast<int64_t>(split_tile) * args.gemm.split_count * per_tile + index;
+    }
+
+    /* Returns the part's place in D. */
+    __device__ __forceinline__ tgi_cluster_tile find_tile(const tgi_wgmma_args &args) const
+    {
+        return find_part<Cols>(args, tgi_make_opaque(split_tile), tgi_make_opaque(index));
+    }
+
+    /* Requests biases and scales, and prefetches C, before partial tiles are waited for. */
+    __device__ __forceinline__ void request(const tgi_wgmma_args &args,
+                                            tgi_fragment_vectors &vectors) const
+    {
+        const tgi_cluster_tile tile = find_tile(args);
         vectors = tgi_fragment_vectors(args.gemm, tile);
         tgi_fetch_c(args.gemm, tile, Cols);
     }
-    float sum[TGI_PARTIAL_SUMS(Cols)] = {};
-    tgi_add_partial_tiles(args, first, per_tile, sum);
-    /* The place is found meanwhile, anew, as it would delay partial tiles that have no epilogue. */
-    const tgi_cluster_tile tile =
-        find_part<Cols>(args, tgi_make_opaque(split_tile), tgi_make_opaque(index));
+};
+
+/* Adds partial tiles of 64 columns of sums of slices. */
+static __device__ __forceinline__ void add_slices(const tgi_wgmma_args &args, char *shared)
+{
+    const added_part<64> part(args);
+    tgi_fragment_vectors vectors;
+    if (!args.gemm.is_sum_alone)
+        part.request(args, vectors);
+    float sum[32] = {};
+    tgi_add_partial_tiles(args, part.first, part.stride, args.gemm.split_count, sum);
+    const tgi_cluster_tile tile = part.find_tile(args);
     const uint32_t staged = (tgi_shared_address(shared) + 1023) & ~1023u;
     const tgi_store_order alone = {0, 0, 0};
-    if (Cols == 64 && args.slice_count > 0) {
-        tgi_slice_repair repair(args);
-        if (args.b_slices.ranges)
-            repair.find_rows(tile);
-        tgi_finish_fragment(args, tile, vectors, sum, alone, staged, 1, repair);
-    } else {
-        partial_output output = {args.gemm, args.d_map, args.d, args.d_rows};
-        /* A TMA box of D is as wide as the tile's own partial tiles. */
-        if (Cols < TGI_FRAGMENT_COLS(args.work.tile_cols))
-            output.d.is_tma_stored = 0;
-        tgi_finish_fragment(output, tile, vectors, sum, alone, staged, 1, tgi_no_repair(args));
-    }
+    tgi_slice_repair repair(args);
+    if (args.b_slices.ranges)
+        repair.find_rows(tile);
+    tgi_finish_fragment(args, tile, vectors, sum, alone, staged, 1, repair);
     if (threadIdx.x == 0)
         tgi_tma_store_wait<0>();
 }
 
-#define TGI_WGMMA_ADD(cols)                                                                        \
-    extern "C" __global__ void __launch_bounds__(128)                                              \
-        tgi_wgmma_add_##cols(const __grid_constant__ tgi_wgmma_args args)                          \
-    {                                                                                              \
-        extern __shared__ __align__(128) char shared[];                                            \
-        tgi_start_next();                                                                          \
-        tgi_wait_for_stream();                                                                     \
-        add_partial_tile<cols>(args, shared);                                                      \
+/* Stores two neighbouring columns of a row as numbers of 16 bits, together if D allows it. */
+static __device__ __forceinline__ void store_pair(const tgi_store_target &target, int row, int col,
+                                                  uint32_t pair)
+{
+    uint16_t *at =
+        static_cast<uint16_t *>(target.data) + row * target.row + col * target.col;
+    if (row >= target.rows || col >= target.cols)
+        return;
+    if (target.col == 1 && col + 1 < target.cols && reinterpret_cast<uintptr_t>(at) % 4 == 0) {
+        *reinterpret_cast<uint32_t *>(at) = pair;
+        return;
     }
+    at[0] = static_cast<uint16_t>(pair);
+    if (col + 1 < target.cols)
+        at[target.col] = static_cast<uint16_t>(pair >> 16);
+}
+
+/* Stores the eight sums of a thread (fragment_staging.cuh). */
+static __device__ __forceinline__ void store_sums(const tgi_wgmma_args &args,
+                                                  const tgi_store_target &target,
+                                                  const float (&sum)[8])
+{
+    const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
+    const int is_16bit = tgi_count_bytes(target.type) == 2;
+    uint32_t pair[4];
+    tgi_pack_sums(sum, 0, tgi_find_form(args.gemm, args.d), pair);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const int at_row = row + i % 2 * 8, col = i / 2 * 8 + lane % 4 * 2;
+        if (is_16bit) {
+            store_pair(target, at_row, col, pair[i]);
+            continue;
+        }
+#pragma unroll
+        for (int j = 0; j < 2; j++)
+            if (at_row < target.rows && col + j < target.cols)
+                tgi_write_element(target.data, at_row * target.row + (col + j) * target.col,
+                                  target.type, sum[2 * i + j]);
+    }
+}
+
+/* Adds and stores a part of 16 columns. Pass 0 does so with no splits and no rows, and reads
+ * nothing, before the kernel before has ended, so that the code and the arguments have been read
+ * from memory when the partial tiles are there. */
+static __device__ __forceinline__ void add_part(const tgi_wgmma_args &args, int pass)
+{
+    const added_part<16> part(args);
+    const int has_terms = pass && !args.gemm.is_sum_alone;
+    tgi_fragment_vectors vectors;
+    if (has_terms)
+        part.request(args, vectors);
+    float sum[8] = {};
+    tgi_add_partial_tiles(args, part.first, part.stride, pass ? args.gemm.split_count : 0, sum);
+    const tgi_cluster_tile tile = part.find_tile(args);
+    if (has_terms)
+        tgi_apply_epilogue(args.gemm, tile, vectors, sum);
+    tgi_store_target target = tgi_find_target(args.gemm, tile.row, tile.col, tile.batch, 16);
+    target.rows = pass ? min(target.rows, args.d_rows) : 0;
+    store_sums(args, target, sum);
+}
 
 #if defined(TGI_HAS_sm90a)
-TGI_WGMMA_ADD(64)
-TGI_WGMMA_ADD(32)
-TGI_WGMMA_ADD(16)
+extern "C" __global__ void __launch_bounds__(128)
+    tgi_wgmma_add_slices(const __grid_constant__ tgi_wgmma_args args)
+{
+    extern __shared__ __align__(128) char shared[];
+    tgi_start_next();
+    tgi_wait_for_stream();
+    add_slices(args, shared);
+}
+
+extern "C" __global__ void __launch_bounds__(128)
+    tgi_wgmma_add_parts(const __grid_constant__ tgi_wgmma_args args)
+{
+    tgi_start_next();
+    int pass = tgi_make_opaque(0); /* opaque, or the compiler would give pass 0 code of its own */
+#pragma unroll 1
+    do {
+        if (pass)
+            tgi_wait_for_stream();
+        add_part(args, pass);
+    } while (pass++ == 0);
+}
 #endif
