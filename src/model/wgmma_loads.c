@@ -105,17 +105,20 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
     return fmax(least_s, inside_s + (a.outside + b.outside) * f->wgmma_outside_line_s);
 }
 
-double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
+double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
-    const tgi_wgmma_work *work = c->work;
-    const double wait_s = is_few(c)                ? f->few_latency_s[work->cluster_rows > 1]
-                          : work->cluster_rows > 1 ? f->wgmma_cluster_latency_s
-                                                   : f->wgmma_latency_s;
+    return is_few(c)                   ? f->few_latency_s[c->work->cluster_rows > 1]
+           : c->work->cluster_rows > 1 ? f->wgmma_cluster_latency_s
+                                       : f->wgmma_latency_s;
+}
+
+double tgi_wgmma_later_wait_ratio(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
+{
     const int is_shared = readers->a_at_once >= 2.0 && readers->b_at_once >= 2.0;
-    return wait_s * (!is_shared                 ? 1.0
-                     : work->cluster_splits > 1 ? f->wgmma_apart_wait
-                                                : f->wgmma_shared_wait);
+    return !is_shared                    ? 1.0
+           : c->work->cluster_splits > 1 ? c->figures->wgmma_apart_wait
+                                         : c->figures->wgmma_shared_wait;
 }
 
 /* Returns the seconds by which the first stage is later because of how an operand's lines lie in

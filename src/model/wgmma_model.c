@@ -10,6 +10,7 @@
 typedef struct step_seconds {
     double busy_s;           /* matrix instructions or TMA, whichever is slower */
     double wait_s;           /* from the request for a stage to its use */
+    double later_ratio;      /* the wait once all stages are under way, over that */
     double request_s;        /* from the request for a stage to that for the next */
     double run_s;            /* end of each run of k but the last */
     double stages_under_way; /* stages that are filled while others are multiplied */
@@ -33,7 +34,8 @@ static step_seconds find_step_seconds(const tgi_wgmma_case *c, const tgi_wgmma_r
     /* FP8 multiplies two stages at once. */
     const double multiplied_stages = tgi_type_is_fp8(kernel->type) ? 2.0 : 1.0;
     return (step_seconds){.busy_s = fmax(multiply_s, fill_s),
-                          .wait_s = tgi_wgmma_wait_seconds(c, readers),
+                          .wait_s = tgi_wgmma_wait_seconds(c),
+                          .later_ratio = tgi_wgmma_later_wait_ratio(c, readers),
                           .request_s = is_narrow(c) ? c->figures->wgmma_request_s : 0.0,
                           .run_s = sum_bytes / c->figures->slice_run_bytes_per_s,
                           .stages_under_way = c->work->stage_count - multiplied_stages,
@@ -46,9 +48,9 @@ static double find_tile_seconds(const tgi_wgmma_case *c, const step_seconds *ste
 {
     const double wait_s = step->wait_s * (1.0 + c->figures->wgmma_loaded_share * memory_share);
     const double requests = fmin(steps, step->stages_under_way) - 1.0;
+    const double later = fmax(0.0, steps / step->stages_under_way - 1.0) * step->later_ratio;
     return step->run_s * (ceil(steps / RUN_CHUNKS) - 1.0) +
-           fmax(steps * step->busy_s,
-                wait_s * fmax(1.0, steps / step->stages_under_way) + requests * step->request_s);
+           fmax(steps * step->busy_s, wait_s * (1.0 + later) + requests * step->request_s);
 }
 
 /* Returns the seconds of all rounds of tiles, apart from memory's rate. */

@@ -53,7 +53,10 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
                               double multiply_s);
 
 /* Returns the seconds from the request for a stage to its use while memory is idle. */
-double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers);
+double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c);
+
+/* Returns the ratio of that time once all stages are under way to the time of the first ones. */
+double tgi_wgmma_later_wait_ratio(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers);
 
 /* Returns the seconds by which the first stage is later because of how lines lie in L2, and because
  * blocks read the same ones at once. */

@@ -9,11 +9,13 @@ double tgi_wgmma_exchange_seconds(const tgi_wgmma_case *c)
     const int has_slices = tgi_kernels_has_slices(c->kernel);
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
     const double others = c->work->cluster_splits - 1;
-    const double bytes = sums * 4.0 * others / c->work->cluster_splits;
+    /* A block adds whole parts, the most that one of them has. */
+    const double part = 64.0 * c->work->d_box_cols;
+    const double bytes = ceil(sums / part / c->work->cluster_splits) * part * 4.0 * others;
     if (others <= 0.0)
         return 0.0;
     return (has_slices ? f->slice_share_s : f->wgmma_share_s) +
-           f->wgmma_share_split_s * (others - 1.0) +
+           f->wgmma_share_split_s[has_slices] * (others - 1.0) +
            bytes / (has_slices ? f->slice_share_bytes_per_s : f->wgmma_share_bytes_per_s);
 }
 
@@ -35,7 +37,8 @@ double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c)
     const int has_slices = tgi_kernels_has_slices(c->kernel);
     if (work->split_tile_count <= 0.0)
         return 0.0;
-    return f->wgmma_partial_add_s + f->wgmma_partial_add_split_s[has_slices] * work->split_count +
+    return f->wgmma_partial_add_s[has_slices] +
+           f->wgmma_partial_add_split_s[has_slices] * work->split_count +
            units * work->cluster_rows * sums * 4.0 /
                (f->wgmma_partial_add_ratios[has_slices] * c->gpu->memory_bytes_per_s) +
            tgi_wgmma_epilogue_seconds(c, 1.0, 1.0);

@@ -15,7 +15,8 @@ static int is_transposed(const tgi_problem *p)
 static double find_transposed_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
-    const double boxes = (double)c->kernel->tile_cols / c->work->d_box_cols;
+    const double boxes =
+        ceil((double)c->kernel->tile_cols / c->work->d_box_cols / c->work->cluster_splits);
     const double box_s =
         c->work->d_box_cols < WIDE_BOX_COLS ? f->wgmma_transposed_narrow_box_s : 0.0;
     return is_transposed(c->problem) ? f->wgmma_transposed_s + box_s * (boxes - 1.0) : 0.0;
@@ -25,7 +26,8 @@ static double find_transposed_seconds(const tgi_wgmma_case *c)
 static double find_narrow_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
-    const double boxes = (double)c->kernel->tile_cols / c->work->d_box_cols;
+    const double boxes =
+        ceil((double)c->kernel->tile_cols / c->work->d_box_cols / c->work->cluster_splits);
     if (c->work->d_box_cols >= WIDE_BOX_COLS)
         return 0.0;
     return f->wgmma_narrow_s[c->work->d_box_cols < WIDE_BOX_COLS / 2 ? 0 : 1] +

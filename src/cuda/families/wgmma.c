@@ -88,12 +88,6 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, int64_
     tgi_operand operand[2];
     if (tgi_kernels_has_slices(proposal->kernel) && !tgi_slices_can_serve(p, proposal))
         return;
-    if (tgi_wgmma_is_fitted(proposal->kernel) && p->n > TGI_FEW_LINES_MAX) {
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
-                   "D's shorter side is %lld; this kernel takes at most %d",
-                   (long long)(p->m < p->n ? p->m : p->n), TGI_FEW_LINES_MAX);
-        return;
-    }
     tgi_wgmma_describe(proposal->kernel, p, operand);
     if (tgi_wgmma_reads_unaligned(proposal->kernel) && !operand[0].is_unaligned) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_ALREADY_ALIGNED,

@@ -217,7 +217,8 @@ static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
     const tgi_problem *p = &args->gemm.problem;
     const int64_t elem_bytes = tgi_type_bytes(p->d_type);
     const int is_transposed = tgi_wgmma_is_d_transposed(kernel, p);
-    const int box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
+    const int box_cols = args->work.cluster_splits > 1 ? tgi_wgmma_sent_cols(kernel)
+                                                       : TGI_FRAGMENT_COLS(kernel->tile_cols);
     tgi_tensor tensor = describe_lines(p, &p->d, is_transposed);
     int *row_elems = is_transposed ? &tensor.tma_box_elems : &tensor.tma_box_runs;
     int *col_elems = is_transposed ? &tensor.tma_box_runs : &tensor.tma_box_elems;

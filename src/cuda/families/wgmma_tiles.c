@@ -40,11 +40,16 @@ int tgi_wgmma_is_fitted(const tgi_kernel *kernel)
     return kernel->family == TGI_FAMILY_cuda_few;
 }
 
+int tgi_wgmma_sent_cols(const tgi_kernel *kernel)
+{
+    return TGI_SENT_COLS(kernel->tile_rows, kernel->tile_cols, tgi_kernels_has_slices(kernel));
+}
+
 int64_t tgi_wgmma_sent_bytes(const tgi_kernel *kernel, int splits)
 {
-    const int cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
-    const int fragments = kernel->tile_rows / FRAGMENT_ROWS * kernel->tile_cols / cols;
-    return tgi_divide_up(fragments, splits) * splits * FRAGMENT_ROWS * cols * SUM_BYTES;
+    const int cols = tgi_wgmma_sent_cols(kernel);
+    const int parts = kernel->tile_rows / FRAGMENT_ROWS * kernel->tile_cols / cols;
+    return tgi_divide_up(parts, splits) * splits * FRAGMENT_ROWS * cols * SUM_BYTES;
 }
 
 /* Returns the bytes that instructions read from the beginning of a stage on. */
@@ -82,7 +87,9 @@ int64_t tgi_wgmma_fitted_bytes(const tgi_kernel *kernel, const tgi_cluster_work 
     const int64_t bytes = (int64_t)(work->stage_count - 1) * work->stage_bytes +
                           count_read_bytes(kernel, work->a_stage_bytes);
     const int64_t sent =
-        work->cluster_splits > 1 ? tgi_wgmma_sent_bytes(kernel, work->cluster_splits) : 0;
+        work->cluster_splits > 1
+            ? work->sent_offset + tgi_wgmma_sent_bytes(kernel, work->cluster_splits)
+            : 0;
     return TGI_FEW_FIXED_BYTES(kernel->tile_rows) + (bytes > sent ? bytes : sent);
 }
 
@@ -134,6 +141,26 @@ static tgi_cluster_order make_order(int64_t row_clusters, int64_t col_tiles, int
                                .last_group = (int32_t)last_group};
 }
 
+/* Returns the place behind the stages that a split fills, of which a bias takes one, if what other
+ * blocks of the cluster send has room there, else 0. */
+static int64_t find_sent_offset(const tgi_kernel *kernel, const tgi_wgmma_decision *decision,
+                                const tgi_cluster_work *work, int is_across)
+{
+    const int is_fitted = tgi_wgmma_is_fitted(kernel);
+    const int64_t lines = kernel->tile_rows + TGI_WGMMA_LINES(kernel->tile_cols, is_across);
+    const int64_t stage_bytes = is_fitted ? work->stage_bytes : lines * TGI_WGMMA_STEP_BYTES;
+    const int64_t stages =
+        is_fitted ? work->stage_count
+                  : TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, is_across);
+    const int64_t room = is_fitted ? TGI_WGMMA_SHARED_MAX - TGI_FEW_FIXED_BYTES(kernel->tile_rows)
+                                   : stages * stage_bytes;
+    const int64_t used = work->steps_per_split + 1 < stages ? work->steps_per_split + 1 : stages;
+    if (work->cluster_splits == 1 || tgi_kernels_has_slices(kernel) ||
+        used * stage_bytes + tgi_wgmma_sent_bytes(kernel, decision->cluster_splits) > room)
+        return 0;
+    return used * stage_bytes;
+}
+
 void tgi_wgmma_prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *decision,
                              const tgi_operand operand[2], tgi_wgmma_args *args)
 {
@@ -166,6 +193,8 @@ void tgi_wgmma_prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision 
     args->work.last_products =
         (int32_t)tgi_divide_up(last_elems * tgi_type_bytes(p->type), TGI_WGMMA_PRODUCT_BYTES);
     args->work.steps_per_split = (int32_t)tgi_divide_up(args->gemm.split_elems, kernel->tile_depth);
+    args->work.sent_offset =
+        (int32_t)find_sent_offset(kernel, decision, &args->work, operand[1].is_across);
     args->is_second =
         tgi_type_is_fp8(p->type) ? p->b_type != TG_TYPE_FP8_E4M3 : operand[0].is_across;
     args->a.line_count = (int32_t)p->m;

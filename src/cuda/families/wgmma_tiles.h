@@ -26,8 +26,12 @@ typedef struct tgi_wgmma_lines {
     int is_across; /* 1: lines of contiguous elements lie across k */
 } tgi_wgmma_lines;
 
-/* Returns the bytes of the partial tiles that a block of a cluster receives in its stages, if the
- * cluster splits k `splits` times. */
+/* Returns the columns of the parts of a tile that blocks of a cluster with split k send each
+ * other. */
+int tgi_wgmma_sent_cols(const tgi_kernel *kernel);
+
+/* Returns the bytes of the parts that a block of a cluster receives in its memory for stages, if
+ * the cluster splits k `splits` times. */
 int64_t tgi_wgmma_sent_bytes(const tgi_kernel *kernel, int splits);
 
 /* Returns 1 if stages have the lines that the problem's tiles have (family few). Clusters are then

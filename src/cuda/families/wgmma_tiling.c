@@ -208,6 +208,7 @@ static void try_cluster_split(const tgi_machine *machine, const tgi_problem *p, 
         return;
     work.split_steps = split_steps;
     work.cluster_splits = splits;
+    work.d_box_cols = tgi_wgmma_sent_cols(kernel);
     work.slot_count = count_slots(machine, splits * work.cluster_rows);
     if (work.whole_count <= work.slot_count)
         try_rows(machine, p, work, proposal);

@@ -23,6 +23,9 @@ typedef struct tgi_cluster_work {
     /* The blocks of a cluster have 1, 2 or 4 tiles, one below the other, and share out k of each in
      * cluster_splits splits, whose sums they add among themselves. */
     int32_t cluster_rows, cluster_splits;
+    /* The place in a block's memory for stages at which sums of other blocks arrive. It lies behind
+     * the stages that the block's split fills; 0: they take the place of stages. */
+    int32_t sent_offset;
     /* Units of all batch entries. The first whole_count units are clusters of tiles with whole k.
      * The others are the splits of `split_clusters` clusters (1 if there are none). */
     int32_t whole_count, unit_count;

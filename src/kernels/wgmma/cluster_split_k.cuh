@@ -1,8 +1,9 @@
 /*
- * Splits k among the blocks of a cluster. Partial tiles (partial_tiles.cuh) go through shared
- * memory. The block with split i % splits adds partial tile i and finishes it. The other blocks
- * send theirs to that block's stages, where split s lies at place i / splits * splits + s. A
- * barrier of the receiving block counts what is sent. A cluster has one tile, so no stage is filled
+ * Splits k among the blocks of a cluster. Parts of a tile, 64 rows x TGI_SENT_COLS columns that are
+ * numbered as partial tiles are (partial_tiles.cuh), go through shared memory. The block with split
+ * i % splits adds part i and finishes it. The other blocks send theirs to that block's memory for
+ * stages, from work.sent_offset on, where split s lies at place i / splits * splits + s. A barrier
+ * of the receiving block counts what is sent. A cluster has one tile, so no stage is filled
  * meanwhile.
  */
 #ifndef TGI_CLUSTER_SPLIT_K_CUH
@@ -20,8 +21,7 @@ template <class Shape>
 static __device__ __forceinline__ int tgi_expect_partial_tiles(int split, int splits, uint32_t sent,
                                                                int is_teller)
 {
-    constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols);
-    constexpr int count = Shape::group_count * Shape::cols / (2 * sums);
+    constexpr int sums = Shape::sent_sums, count = Shape::group_count * Shape::cols / (2 * sums);
     const int owned = (count - split + splits - 1) / splits;
     if (owned > 0 && is_teller)
         tgi_barrier_expect(sent, owned * splits * TGI_PARTIAL_BYTES(sums));
@@ -30,17 +30,18 @@ static __device__ __forceinline__ int tgi_expect_partial_tiles(int split, int sp
 
 /* Sends a warpgroup's sums, for the 64 rows number `row` of the block's tile, to the blocks that
  * add them. */
-template <int Cols, int Count>
+template <class Shape, int Count>
 static __device__ __forceinline__ void
 tgi_send_partial_tiles(const tgi_wgmma_args &args, int split, int rank, int row, uint32_t stages,
                        uint32_t sent, const float (&sum)[Count])
 {
-    constexpr int sums = TGI_PARTIAL_SUMS(Cols), col_count = Count / sums;
+    constexpr int sums = Shape::sent_sums, col_count = Count / sums;
     const int splits = args.work.cluster_splits;
 #pragma unroll
     for (int col = 0; col < col_count; col++) {
         const int partial = row * col_count + col, owner = partial % splits;
-        const uint32_t place = stages + (partial - owner + split) * TGI_PARTIAL_BYTES(sums);
+        const uint32_t place =
+            stages + args.work.sent_offset + (partial - owner + split) * TGI_PARTIAL_BYTES(sums);
         const int owner_rank =
             owner * args.work.cluster_rows + tgi_find_cluster_row(args.work, rank);
         const uint32_t target = tgi_find_remote(place + threadIdx.x % 128 * 16, owner_rank);
@@ -69,59 +70,60 @@ static __device__ __forceinline__ void tgi_add_sent(uint32_t source, int split_c
     }
 }
 
-/* Returns the place in D of a partial tile of a block's tile. */
-template <class Shape>
+/* Returns the place in D of part number `partial` of a block's tile, of which a thread has Sums
+ * sums. */
+template <class Shape, int Sums>
 static __device__ __forceinline__ tgi_cluster_tile tgi_find_partial(const tgi_wgmma_args &args,
                                                                     const tgi_cluster_tile &tile,
                                                                     int partial)
 {
-    constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols), col_count = Shape::cols / (2 * sums);
+    constexpr int col_count = Shape::cols / (2 * Sums);
     tgi_cluster_tile place = tile;
     place.row += partial / col_count * Shape::find_group_rows(args);
-    place.col += partial % col_count * 2 * sums;
+    place.col += partial % col_count * 2 * Sums;
     return place;
 }
 
-/* Requests biases and scales of the first partial tile that this warpgroup adds. */
+/* Requests biases and scales of the first part that this warpgroup adds. */
 template <class Shape>
 static __device__ __forceinline__ tgi_fragment_vectors
 tgi_request_vectors(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group)
 {
     if (Shape::feed::is_sliced || args.work.cluster_splits == 1 || args.gemm.is_sum_alone)
         return tgi_fragment_vectors();
-    return tgi_fragment_vectors(
-        args.gemm,
-        tgi_find_partial<Shape>(args, tile, tile.split + group * args.work.cluster_splits));
+    return tgi_fragment_vectors(args.gemm,
+                                tgi_find_partial<Shape, Shape::sent_sums>(
+                                    args, tile, tile.split + group * args.work.cluster_splits));
 }
 
-/* Finishes and stores partial tiles one after another. Without a split in the cluster they are this
- * warpgroup's own, from `sum`. With one they are those that were sent to this block, of which each
- * warpgroup takes every group_count-th. `vectors` are those of the first. */
-template <class Shape, int Count>
+/* Finishes and stores parts of a tile one after another. If is_sent is 0 they are this warpgroup's
+ * own, from `sum`, else those that were sent to this block, of which each warpgroup takes every
+ * group_count-th. `vectors` are those of the first. */
+template <class Shape, int Sums, int Count>
 static __device__ __forceinline__ void
-tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group,
-                        uint32_t stages, uint32_t staged, tgi_fragment_vectors &vectors,
-                        float (&sum)[Count], typename Shape::feed::repair &repair)
+tgi_store_parts(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group, int is_sent,
+                uint32_t places, uint32_t staged, tgi_fragment_vectors &vectors,
+                float (&sum)[Count], typename Shape::feed::repair &repair)
 {
-    constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols), col_count = Count / sums;
-    const int splits = args.work.cluster_splits, is_sent = splits > 1;
+    constexpr int col_count = Count / Sums;
+    const int splits = args.work.cluster_splits;
     const int stride = is_sent ? Shape::group_count * splits : 1;
     const int end = is_sent ? Shape::group_count * col_count : (group + 1) * col_count;
     int i = is_sent ? tile.split + group * splits : group * col_count;
 #pragma unroll 1
     for (int index = 0; i < end; i += stride, index++) {
-        float partial[sums] = {};
-        const tgi_cluster_tile place = tgi_find_partial<Shape>(args, tile, i);
+        float partial[Sums] = {};
+        const tgi_cluster_tile place = tgi_find_partial<Shape, Sums>(args, tile, i);
         if (is_sent)
-            tgi_add_sent(stages + (i - tile.split) * TGI_PARTIAL_BYTES(sums) +
+            tgi_add_sent(places + (i - tile.split) * TGI_PARTIAL_BYTES(Sums) +
                              threadIdx.x % 128 * 16,
                          splits, partial);
 #pragma unroll
         for (int j = 0; j < Count; j++) {
-            if (j < sums && !is_sent)
+            if (j < Sums && !is_sent)
                 partial[j] = sum[j];
-            if (j + sums < Count)
-                sum[j] = sum[j + sums]; /* sums of the next partial tile */
+            if (j + Sums < Count)
+                sum[j] = sum[j + Sums]; /* sums of the next part */
         }
         if (is_sent)
             repair.find_rows(place);
@@ -132,6 +134,27 @@ tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile
             tgi_apply_epilogue(args.gemm, place, vectors, partial);
         tgi_store_fragment(args, place, vectors, partial, order, staged, group + 1, repair);
     }
+}
+
+/* Finishes and stores the parts of a tile, or those that were sent to this block. */
+template <class Shape, int Count>
+static __device__ __forceinline__ void
+tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group,
+                        uint32_t stages, uint32_t staged, tgi_fragment_vectors &vectors,
+                        float (&sum)[Count], typename Shape::feed::repair &repair)
+{
+    constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols);
+    const int is_sent = args.work.cluster_splits > 1;
+    const uint32_t places = stages + args.work.sent_offset;
+    if constexpr (Shape::sent_sums < sums) {
+        if (is_sent) {
+            tgi_store_parts<Shape, Shape::sent_sums>(args, tile, group, 1, places, staged, vectors,
+                                                     sum, repair);
+            return;
+        }
+    }
+    tgi_store_parts<Shape, sums>(args, tile, group, Shape::sent_sums < sums ? 0 : is_sent, places,
+                                 staged, vectors, sum, repair);
 }
 
 #endif

@@ -59,6 +59,8 @@ struct tgi_wgmma_shape {
                                      !is_wide && Feed::relayout_warps == 0 &&
                                      Cols > TGI_FRAGMENT_COLS(Cols);
     typedef tgi_deferred_store<Cols, may_defer> deferred;
+    /* The sums that a thread has of each part which blocks of a cluster send each other. */
+    static constexpr int sent_sums = TGI_SENT_COLS(Rows, Cols, Feed::is_sliced) / 2;
     /* 1: a bias may be added as a product (mainloop.cuh). */
     static constexpr int may_stage_bias =
         !is_wide && Feed::relayout_warps == 0 && !Feed::has_a_in_registers;

@@ -4,8 +4,8 @@
  * Split-K has partial tiles of 64 rows x TGI_FRAGMENT_COLS columns. The partial tile of rows number
  * r and columns number c, of split tile t and split s, has number
  *   ((t * splits + s) * row_count + r) * col_count + c.
- * wgmma_add.cu adds parts of 16 columns, but of slices. Their numbers follow in the same way, because the parts
- * of a partial tile lie one behind the other.
+ * wgmma_add.cu adds parts of 16 columns, except of slices. Their numbers follow in the same way,
+ * because the parts of a partial tile lie one behind the other.
  *
  * Products of slices sum k in runs, with a place in the workspace for each block of the grid.
  */
@@ -35,9 +35,9 @@ tgi_write_partial_tiles(const tgi_wgmma_args &args, int split_tile, int split, i
 /* Adds `count` splits of a partial tile in order. They are `stride` partial tiles apart. Up to
  * eight are read at once, as registers allow. */
 template <int Count>
-static __device__ __forceinline__ void
-tgi_add_partial_tiles(const tgi_wgmma_args &args, int64_t first, int64_t stride, int count,
-                      float (&sum)[Count])
+static __device__ __forceinline__ void tgi_add_partial_tiles(const tgi_wgmma_args &args,
+                                                             int64_t first, int64_t stride,
+                                                             int count, float (&sum)[Count])
 {
     constexpr int at_once = Count <= 8 ? 8 : 64 / Count;
 #pragma unroll at_once

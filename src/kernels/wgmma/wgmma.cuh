@@ -193,10 +193,10 @@ tgi_exchange_partial_tiles(const tgi_consumer<Shape> &at, int split,
     const tgi_wgmma_memory<Shape> &memory = at.memory;
     const int has_partial_tiles = tgi_expect_partial_tiles<Shape>(
         split, args.work.cluster_splits, memory.sent, threadIdx.x == TGI_WARPGROUP);
-    /* Without this barrier partial tiles would overwrite stages that other blocks still read. */
-    tgi_cluster_barrier();
-    tgi_send_partial_tiles<Shape::cols>(args, split, at.rank, at.group, memory.stages, memory.sent,
-                                        sum);
+    /* Without this barrier parts would overwrite stages that other blocks still read. */
+    if (args.work.sent_offset == 0)
+        tgi_cluster_barrier();
+    tgi_send_partial_tiles<Shape>(args, split, at.rank, at.group, memory.stages, memory.sent, sum);
     if (has_partial_tiles)
         tgi_barrier_wait(memory.sent, 0);
 }

@@ -29,10 +29,14 @@
      (slots) * (slot_bytes))
 #define TGI_WGMMA_SHARED_MAX (227 << 10) /* bytes for a block */
 
+/* The columns of the parts of a tile that blocks of a cluster with split k send each other. Small
+ * tiles have narrow parts, so that every block adds some. Sums of slices are stored as they lie. */
+#define TGI_SENT_COLS(rows, cols, is_sliced)                                                       \
+    ((rows) * (cols) <= 64 * 128 && !(is_sliced) ? 16 : TGI_FRAGMENT_COLS(cols))
+
 /* Family few has barriers for the most stages, and stages of the lines that the problem's tiles
  * have, at least boxes of C. Instructions read as many lines as the kernel's tile has, so that
  * memory goes on after the last stage. */
-#define TGI_FEW_LINES_MAX 160 /* the most lines of B: more are not few */
 #define TGI_FEW_STAGES_MAX 12 /* more gain nothing, and keep the next kernel's blocks out */
 #define TGI_FEW_STAGE_LEAST(rows) ((rows) / 64 * 8192)
 #define TGI_FEW_FIXED_BYTES(rows) TGI_WGMMA_FIXED_BYTES((rows) / 64, TGI_FEW_STAGES_MAX)
