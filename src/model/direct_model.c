@@ -82,6 +82,37 @@ double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     return f->short_s + fmax(latency_s + lines_s + issue_s, find_least_seconds(gpu, p));
 }
 
+double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int is_wide = p->type == TG_TYPE_FP64;
+    const int form = work->access == TGI_ACCESS_VECTORS    ? 0
+                     : work->access == TGI_ACCESS_ELEMENTS ? 1
+                                                           : 2;
+    const double rounds = fmax(1.0, work->block_count / gpu->sm_count);
+    const double latency_s =
+        (work->tile_count - 1.0) * f->relay_loads_s + work->block_k * f->relay_step_s[is_wide];
+    const double round_s = work->tile_count * f->relay_issue_s[3 * is_wide + form] +
+                           work->block_k * f->relay_sum_s[is_wide];
+    return f->relay_s[2 * is_wide + (form > 0)] +
+           fmax(latency_s + (rounds - 1.0) * round_s, find_least_seconds(gpu, p));
+}
+
+double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
+                                   const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double rounds = fmax(1.0, work->block_count * work->split_count / gpu->sm_count / 4.0);
+    const double latency_s =
+        (work->tile_count - 1.0) * f->relay_mma_s[1] + work->block_k * f->relay_mma_s[2] +
+        work->tile_count *
+            ((work->split_count - 1.0) * f->relay_mma_s[3] + work->by_elements * f->relay_mma_s[6]);
+    const double round_s =
+        work->tile_count * (f->relay_mma_s[4] + work->by_elements * f->relay_mma_s[5]);
+    return f->relay_mma_s[0] +
+           fmax(latency_s + (rounds - 1.0) * round_s, find_least_seconds(gpu, p));
+}
+
 double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);

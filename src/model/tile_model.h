@@ -113,6 +113,13 @@ double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *problem, i
 /* Returns the seconds of its strips: block_count blocks form tile_count times 32 x 32 of D each. */
 double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
+/* Returns the seconds of its relays. A sum passes split_count lanes in each of tile_count rounds of
+ * loads, block_k steps in all. */
+double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
+                               const tgi_tile_work *work);
+/* Returns the seconds of those of 16-bit types, whose sums pass split_count warps. */
+double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
+                                   const tgi_tile_work *work);
 double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

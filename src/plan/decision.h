@@ -40,6 +40,9 @@ typedef struct tgi_tile_decision {
     int has_piece_units; /* 1: those pieces load and store whole units of 16 bytes */
     int outer_across;    /* lanes along a row of D in its outer products; 0: another */
     int outer_rows;      /* rows of D of a block of them */
+    int relay_cols;      /* columns of D of a block of its relays; 0: another */
+    int relay_bits;      /* 1 << relay_bits lanes, or warps, of a team pass a sum on */
+    int relay_teams;
     int direct_lanes;    /* threads that share out k in family small without stages; 0: by stages */
     int direct_cluster;  /* its blocks of a cluster, or bf16d's, that share out k; 1: no cluster */
     int64_t direct_blocks; /* blocks without stages, over all batch entries */

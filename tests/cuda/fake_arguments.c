@@ -36,7 +36,9 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
         tgi_outer_args outer;
         memcpy(&outer, argument, sizeof outer);
         from = outer.sums;
-    } else if (strncmp(kernel, "tgi_short_", 10) == 0 || strncmp(kernel, "tgi_piece_", 10) == 0) {
+    } else if (strncmp(kernel, "tgi_short_", 10) == 0 || strncmp(kernel, "tgi_piece_", 10) == 0 ||
+               strncmp(kernel, "tgi_relay_", 10) == 0) {
+        /* The argument of relays begins with the sums'. */
         memcpy(&from, argument, sizeof from);
     } else {
         return argument;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/checked.h"
+#include "kernels/gemm_args.h"
 
 #define BLOCK_SHARED_BYTES 1024 /* shared memory that the system reserves for each block */
 #define SPLITS_MAX 1024
@@ -128,6 +129,15 @@ int64_t tgi_gemm_invariant_split(const tgi_machine *machine, const tgi_problem *
     const int64_t count = p->k / least < most ? p->k / least : most;
     const int64_t split = tgi_round_up(tgi_divide_up(p->k, count > 1 ? count : 1), unit);
     return split < p->k ? split : p->k;
+}
+
+/* Rows on wgmma add the splits of 16-bit types one after another, and other rows of the same order
+ * do so too. */
+unsigned tgi_gemm_count_add_rows(const tgi_problem *p, int64_t split_count)
+{
+    if (p->is_batch_invariant && tgi_type_bytes(p->type) == 2)
+        return 1;
+    return split_count <= 8 ? 4 : TGI_ADD_ROWS_MAX;
 }
 
 /* Tries splits of split_steps stages, as tgi_gemm_try_splits does. */

@@ -39,6 +39,10 @@ int64_t tgi_gemm_split_bytes(const tgi_problem *problem, int64_t split_count);
  * fraction of the time of the products, and the bytes of their sums are a small multiple of A's. */
 int64_t tgi_gemm_invariant_split(const tgi_machine *machine, const tgi_problem *problem);
 
+/* Returns the threads of a block that share out an element's splits when they are added. Each adds
+ * some, and then their sums are added. */
+unsigned tgi_gemm_count_add_rows(const tgi_problem *problem, int64_t split_count);
+
 typedef double tgi_gemm_predict(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                 const tgi_problem *problem, const tgi_tile_work *work);
 

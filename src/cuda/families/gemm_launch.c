@@ -94,16 +94,6 @@ static int adds_sums_alone(const tgi_gemm_args *args)
            p->batch_count <= TGI_GRID_HEIGHT_MAX;
 }
 
-/* Returns the threads of a block that share out an element's splits. Rows on wgmma add the splits
- * of 16-bit types one after another, and other rows of the same order do so too. */
-static unsigned count_add_rows(const tgi_gemm_args *args)
-{
-    const tgi_problem *p = &args->problem;
-    if (p->is_batch_invariant && tgi_type_bytes(p->type) == 2)
-        return 1;
-    return args->split_count <= 8 ? 4 : TGI_ADD_ROWS_MAX;
-}
-
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)
 {
     const tgi_problem *p = &args->problem;
@@ -115,7 +105,7 @@ void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)
     *add = (tgi_cuda_kernel){
         .image = "splits",
         .grid = {(unsigned)tgi_divide_up(p->m * p->n, block_elems), (unsigned)batches, 1},
-        .block = {TGI_ADD_COLS, count_add_rows(args), 1},
+        .block = {TGI_ADD_COLS, tgi_gemm_count_add_rows(p, args->split_count), 1},
         .is_early = 1};
     snprintf(add->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_add_%s_%s",
              adds_sums_alone(args) ? "sums" : "splits", p->type == TG_TYPE_FP64 ? "fp64" : "fp32");
@@ -163,6 +153,9 @@ void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
     prepared->strip_rows = proposal->decision.tile.strip_rows;
     prepared->outer_across = proposal->decision.tile.outer_across;
     prepared->outer_rows = proposal->decision.tile.outer_rows;
+    prepared->relay_cols = proposal->decision.tile.relay_cols;
+    prepared->relay_bits = proposal->decision.tile.relay_bits;
+    prepared->relay_teams = proposal->decision.tile.relay_teams;
     prepared->multiply = (tgi_cuda_kernel){.image = kernel->image,
                                            .block = {(unsigned)kernel->thread_count, 1, 1},
                                            .shared_bytes = (unsigned)proposal->shared_bytes,

@@ -48,6 +48,9 @@ typedef struct tgi_tile_prepared {
     int strip_rows;
     int outer_across; /* as in the decision, like outer_rows */
     int outer_rows;
+    int relay_cols; /* as in the decision, like relay_bits and relay_teams */
+    int relay_bits;
+    int relay_teams;
     tgi_cuda_kernel multiply, add;
 } tgi_tile_prepared;
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cuda/families/row_bands.h"
+#include "cuda/families/small.h"
 #include "model/tile_model.h"
 
 static const tgi_cuda_planner *const planners[TGI_FAMILY_COUNT] = {
@@ -33,9 +34,51 @@ static const tgi_executor executors[TGI_FAMILY_COUNT] = {
 #define SLICE_ELEMS_MIN ((int64_t)1 << 22)
 #define SLICE_PASS_ELEMS 4096
 
+/* FP32 of a k up to STEPS_K_MAX is summed in steps, where wide tiles of family small form a large
+ * D. */
+#define STEPS_K_MAX 64
+
 static int64_t find_caller_cols(const tgi_problem *p)
 {
     return p->is_swapped ? p->m : p->n;
+}
+
+/* Returns 1 if the chip has relays of family small, with which FP32 and FP64 have a fast row of the
+ * orders STEPS and TEAMS for every m. */
+static int has_relays(const tgi_machine *machine)
+{
+    return tgi_kernels_isa_runs(TGI_ISA_sm90a, machine->features);
+}
+
+/* Returns 1 for a batch-invariant problem of FP32 that multiply-adds sum in steps. */
+static int is_in_steps(const tgi_machine *machine, const tgi_problem *p)
+{
+    return p->is_batch_invariant && p->type == TG_TYPE_FP32 && p->k <= STEPS_K_MAX &&
+           has_relays(machine);
+}
+
+/* Returns the order in which the row is to sum the problem. */
+static tgi_sum_order find_order(const tgi_machine *machine, const tgi_kernel *kernel,
+                                const tgi_problem *p)
+{
+    if (!p->is_batch_invariant)
+        return TGI_SUM_WHOLE; /* the fastest row is the choice, whatever its order */
+    if (kernel->math == TGI_MATH_fma && kernel->type == TG_TYPE_FP32 && has_relays(machine))
+        return is_in_steps(machine, p) ? TGI_SUM_STEPS : TGI_SUM_TEAMS;
+    return kernel->sum_order == TGI_SUM_WHOLE && has_relays(machine) ? TGI_SUM_STEPS
+                                                                     : kernel->sum_order;
+}
+
+/* Returns 1 if the row's kernel, or functions of it, sum the problem in the order of the
+ * proposal. */
+static int has_its_order(const tgi_machine *machine, const tgi_problem *p,
+                         const tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const int has_kernel = kernel->sum_order == proposal->sum_order &&
+                           !(has_relays(machine) && tgi_small_is_in_pieces(p));
+    return !p->is_batch_invariant || has_kernel ||
+           (has_relays(machine) && tgi_small_serves(kernel, p, proposal->sum_order));
 }
 
 /* Returns 1 if family small, and no other, runs the problem for every m: the problem is batch
@@ -49,7 +92,7 @@ static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
     const int is_aligned = is_narrow && n % ALIGNED_ELEMS == 0 && p->k % ALIGNED_ELEMS == 0;
     return p->is_batch_invariant && n <= most && !is_aligned &&
            (is_narrow || p->type == TG_TYPE_FP64) && p->precision == TG_PRECISION_DEFAULT &&
-           tgi_kernels_isa_runs(isa, machine->features);
+           !has_relays(machine) && tgi_kernels_isa_runs(isa, machine->features);
 }
 
 /* Returns 1 if `kernel` multiplies slices, but the batch-invariant problem is left to multiply-adds
@@ -64,7 +107,8 @@ static int leaves_to_multiply_adds(const tgi_machine *machine, const tgi_kernel 
         return 0;
     if (!tgi_kernels_uses(kernel, TGI_FEATURE_WGMMA))
         return is_default || !tgi_model_prefers_slices(&machine->gpu, kernel, p->precision);
-    return is_default && find_caller_cols(p) < SLICE_ELEMS_MIN / (p->k + SLICE_PASS_ELEMS);
+    return is_default && (is_in_steps(machine, p) ||
+                          find_caller_cols(p) < SLICE_ELEMS_MIN / (p->k + SLICE_PASS_ELEMS));
 }
 
 /* Returns 1 if the row is the one of its type that runs the problems of leaves_to_small. */
@@ -80,12 +124,11 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
     const tgi_family family = proposal->kernel->family;
     const tgi_cuda_planner *planner = planners[family];
     proposal->thread_count = 1;
-    /* Without batch invariance the fastest row is the choice, whatever its order. */
     const int is_small = leaves_to_small(machine, problem);
     const int takes_small = is_small && is_small_invariant(proposal->kernel);
-    proposal->sum_order = takes_small                   ? TGI_SUM_ALONG
-                          : problem->is_batch_invariant ? proposal->kernel->sum_order
-                                                        : TGI_SUM_WHOLE;
+    proposal->sum_order =
+        takes_small ? TGI_SUM_ALONG : find_order(machine, proposal->kernel, problem);
+    const int has_order = takes_small || has_its_order(machine, problem, proposal);
     /* A D without products is stored by elements (kernels/scale.cu); families see sizes from 1. */
     const int is_epilogue_alone =
         tgi_problem_is_empty(problem) || tgi_problem_is_scale_only(problem);
@@ -104,6 +147,9 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
         tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
                    "multiply-adds take a batch-invariant problem of this n and k, or of this "
                    "precision on this chip, whatever m is");
+    else if (!has_order)
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
+                   "its sums have another order than a batch-invariant problem of this n and k");
     else
         tgi_bands_propose(machine, problem, planner, proposal);
     proposal->serial_s = proposal->predicted_s;

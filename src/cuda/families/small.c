@@ -78,7 +78,7 @@ static int counts_split(tgi_proposal *proposal)
                       (long long)split);
 }
 
-/* Returns 1 for the row of each type that has a function without stages. */
+/* Returns 1 for the row of each type that has functions without stages. */
 static int has_direct(const tgi_kernel *kernel)
 {
     return kernel->tile_cols == 16 && kernel->sum_order == TGI_SUM_WHOLE && !is_wide(kernel);
@@ -102,6 +102,15 @@ static int count_direct_resident(const tgi_machine *machine)
 {
     const int by_threads = machine->gpu.threads_per_sm / TGI_SMALL_DIRECT_THREADS;
     return by_threads < TGI_SMALL_DIRECT_BLOCKS ? by_threads : TGI_SMALL_DIRECT_BLOCKS;
+}
+
+/* Returns the most threads that share out k. A single one adds in order of k, as rows of the order
+ * STEPS do. */
+static int count_lanes_max(const tgi_problem *p)
+{
+    return p->is_batch_invariant      ? 1
+           : tgi_gemm_is_b_along_k(p) ? TGI_SMALL_DIRECT_THREADS
+                                      : TGI_SMALL_DIRECT_THREADS / 8;
 }
 
 /* Returns the lines of A that a warp reads at once. Threads that share out k are neighbours if B
@@ -175,14 +184,15 @@ static void propose_direct(const tgi_machine *machine, const tgi_problem *given,
     if (is_transposed)
         tgi_problem_transpose(&p);
     const int64_t down = tgi_divide_up(p.m, TGI_SMALL_DIRECT_ROWS), most = INT32_MAX / 2;
-    const int lanes_max = TGI_SMALL_DIRECT_THREADS / (tgi_gemm_is_b_along_k(&p) ? 1 : 8);
-    if (count_direct_resident(machine) == 0 || p.is_batch_invariant || down > most || p.n > most ||
-        p.k > most || down > most / p.n)
+    const int lanes_max = count_lanes_max(&p);
+    if (count_direct_resident(machine) == 0 || down > most || p.n > most || p.k > most ||
+        down > most / p.n)
         return;
     for (int lanes = 1; lanes <= lanes_max; lanes *= 2)
         if (lanes < 2 * p.k || lanes <= TGI_SMALL_DIRECT_ROWS)
             try_direct(machine, &p, down * p.n, lanes, 1, proposal);
-    for (int cluster = 2; cluster <= TGI_SMALL_DIRECT_CLUSTER; cluster *= 2)
+    for (int cluster = 2; cluster <= TGI_SMALL_DIRECT_CLUSTER && !p.is_batch_invariant;
+         cluster *= 2)
         for (int lanes = 8; lanes <= lanes_max && lanes * cluster < p.k; lanes *= 2)
             try_direct(machine, &p, down * p.n, lanes, cluster, proposal);
     if (proposal->decision.tile.direct_lanes)
@@ -239,29 +249,22 @@ static void propose_short(const tgi_machine *machine, const tgi_problem *given,
     const int64_t most = INT32_MAX / 2;
     if (is_transposed)
         tgi_problem_transpose(&p);
-    const int lanes_max = TGI_SMALL_DIRECT_THREADS / (tgi_gemm_is_b_along_k(&p) ? 1 : 8);
-    if (!proposal->is_legal || p.is_batch_invariant || !tgi_epilogue_is_sum_alone(&p.epilogue) ||
-        p.m > most || p.n > most || p.k > most || p.batch_count > TGI_GRID_HEIGHT_MAX)
+    const int lanes_max = count_lanes_max(&p);
+    if (!proposal->is_legal || !tgi_epilogue_is_sum_alone(&p.epilogue) || p.m > most ||
+        p.n > most || p.k > most || p.batch_count > TGI_GRID_HEIGHT_MAX)
         return;
     for (int lanes = 1; lanes <= lanes_max && lanes < 2 * p.k; lanes *= 2)
         try_short(machine, &p, lanes, is_transposed, proposal);
 }
 
-static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+/* Proposes the row's kernel, whose stages pass through shared memory. */
+static void propose_stages(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    if (tgi_small_is_strip(kernel)) {
-        if (tgi_gemm_rounds_sums(p, proposal))
-            tgi_small_propose_strip_row(machine, p, proposal);
-        return;
-    }
     const int64_t row_blocks = tgi_divide_up(p->m, kernel->tile_rows);
     const int64_t col_blocks = tgi_divide_up(p->n, kernel->tile_cols);
     const int64_t most_splits =
         p->is_batch_invariant ? tgi_divide_up(p->k, tgi_gemm_invariant_split(machine, p)) : 1024;
-    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal) ||
-        !tgi_gemm_rounds_sums(p, proposal))
-        return;
     /* A D that has too many rows for a grid is multiplied transposed, in tiles with as many rows as
      * columns. */
     const int is_upright = row_blocks < col_blocks || kernel->tile_rows != kernel->tile_cols;
@@ -294,14 +297,71 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     if (!counts_split(proposal))
         return;
     proposal->decision.tile.is_transposed = row_blocks > TGI_GRID_HEIGHT_MAX;
-    if (has_direct(kernel) && tgi_arch_has(machine->gpu.capability, TGI_FEATURE_TMA)) {
-        propose_direct(machine, p, proposal);
-        propose_short(machine, p, proposal);
-        if (kernel->math == TGI_MATH_mma && proposal->is_legal)
-            tgi_small_propose_strips(machine, p, proposal);
-    }
     if (has_outer(kernel))
         tgi_small_propose_outer(machine, p, proposal);
+}
+
+int tgi_small_is_in_pieces(const tgi_problem *p)
+{
+    return tgi_type_bytes(p->type) == 2 && p->k == 1 && p->precision == TG_PRECISION_DEFAULT;
+}
+
+/* Returns 1 if the functions without stages sum a batch-invariant problem with one lane. */
+static int takes_one_lane(const tgi_machine *machine, const tgi_problem *p)
+{
+    return tgi_small_is_in_pieces(p) ||
+           (tgi_type_bytes(p->type) >= 4 && tgi_gemm_invariant_split(machine, p) == p->k);
+}
+
+int tgi_small_serves(const tgi_kernel *kernel, const tgi_problem *p, tgi_sum_order order)
+{
+    if (kernel->family != TGI_FAMILY_cuda_small)
+        return 0;
+    if (has_direct(kernel))
+        return order == TGI_SUM_STEPS &&
+               (tgi_type_bytes(p->type) >= 4 || p->k <= TGI_SMALL_STRIP_K_SHORT);
+    return tgi_small_has_relay(kernel) && !tgi_small_is_in_pieces(p) &&
+           (order == TGI_SUM_STEPS || order == TGI_SUM_TEAMS);
+}
+
+/* Proposes the functions without stages and relays. Those of a batch-invariant problem have the
+ * problem's order of sums, which the row's stages may not have. */
+static void propose_functions(const tgi_machine *machine, const tgi_problem *p,
+                              tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const int is_free = !p->is_batch_invariant;
+    if (has_direct(kernel) && tgi_arch_has(machine->gpu.capability, TGI_FEATURE_TMA) &&
+        (is_free || tgi_small_serves(kernel, p, proposal->sum_order))) {
+        if (is_free || takes_one_lane(machine, p)) {
+            propose_direct(machine, p, proposal);
+            propose_short(machine, p, proposal);
+        }
+        if (kernel->math == TGI_MATH_mma && (proposal->is_legal || !is_free))
+            tgi_small_propose_strips(machine, p, proposal);
+    }
+    if (tgi_small_has_relay(kernel))
+        tgi_small_propose_relays(machine, p, proposal);
+}
+
+static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    if (tgi_small_is_strip(kernel)) {
+        if (tgi_gemm_rounds_sums(p, proposal))
+            tgi_small_propose_strip_row(machine, p, proposal);
+        return;
+    }
+    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal) ||
+        !tgi_gemm_rounds_sums(p, proposal))
+        return;
+    if (!p->is_batch_invariant || kernel->sum_order == proposal->sum_order ||
+        proposal->sum_order == TGI_SUM_ALONG)
+        propose_stages(machine, p, proposal);
+    propose_functions(machine, p, proposal);
+    if (!proposal->is_legal && proposal->refusal.kind == TG_REFUSAL_NONE)
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
+                   "its functions of this order of sums take no such problem");
 }
 
 static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)

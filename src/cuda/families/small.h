@@ -3,6 +3,7 @@
 #define TGI_CUDA_SMALL_H
 
 #include "cuda/families/family.h"
+#include "kernels/small/small_shape.h"
 
 /* Returns 1 for the rows of FP8, which are strips alone. */
 int tgi_small_is_strip(const tgi_kernel *kernel);
@@ -21,5 +22,25 @@ void tgi_small_propose_outer(const tgi_machine *machine, const tgi_problem *p,
 /* Proposes a row of FP8, or refuses the problem. */
 void tgi_small_propose_strip_row(const tgi_machine *machine, const tgi_problem *p,
                                  tgi_proposal *proposal);
+
+/* Returns 1 if the row has functions that sum a batch-invariant problem in the order. */
+int tgi_small_serves(const tgi_kernel *kernel, const tgi_problem *p, tgi_sum_order order);
+
+/* Returns 1 if the k of 16-bit types is so short that multiply-adds, by pieces and the functions
+ * without stages, sum a batch-invariant problem. */
+int tgi_small_is_in_pieces(const tgi_problem *p);
+
+/* Returns 1 for the row of each type that has relays. */
+int tgi_small_has_relay(const tgi_kernel *kernel);
+
+/* Returns 1 if pairs of A or B along k of 16-bit types are aligned where the operand is. */
+int tgi_small_has_pairs(const tgi_problem *p, int is_b);
+
+/* Returns how relays read the operands. */
+tgi_relay_form tgi_small_find_relay_form(const tgi_problem *p);
+
+/* Proposes relays, if they are predicted to be faster than what was proposed before. */
+void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,
+                              tgi_proposal *proposal);
 
 #endif

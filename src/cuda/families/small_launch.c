@@ -4,6 +4,7 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
 #include "cuda/families/small.h"
+#include "cuda/families/small.h"
 #include "kernels/small/small_shape.h"
 
 /* Prepares the launch of the function without stages. */
@@ -96,6 +97,31 @@ static void prepare_strips(const tgi_problem *p, const tgi_proposal *proposal,
              tgi_type_bytes(p->type) == 1 ? "fp8" : tg_get_type_name(p->type));
 }
 
+/* Prepares the launch of relays. */
+static void prepare_relay(const tgi_problem *p, const tgi_tile_decision *decision,
+                          tgi_tile_prepared *prepared)
+{
+    static const char *const forms[] = {[TGI_RELAY_ACROSS] = "across",
+                                        [TGI_RELAY_ALONG] = "along",
+                                        [TGI_RELAY_VECTORS] = "vectors"};
+    tgi_cuda_kernel *multiply = &prepared->multiply;
+    const int lanes = decision->relay_teams << decision->relay_bits;
+    const int rows = TGI_SMALL_RELAY_THREADS / lanes / decision->relay_cols;
+    const int is_mma = tgi_type_bytes(p->type) == 2;
+    multiply->block[0] = is_mma ? 32u << decision->relay_bits : (unsigned)TGI_SMALL_RELAY_THREADS;
+    multiply->grid[0] = (unsigned)tgi_divide_up(p->n, decision->relay_cols);
+    multiply->grid[1] = (unsigned)tgi_divide_up(p->m, is_mma ? 16 : rows);
+    multiply->grid[2] = (unsigned)p->batch_count;
+    prepared->add = (tgi_cuda_kernel){0};
+    if (is_mma) {
+        snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s",
+                 tg_get_type_name(p->type));
+        return;
+    }
+    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s_%s",
+             forms[tgi_small_find_relay_form(p)], tg_get_type_name(p->type));
+}
+
 static void prepare(const tgi_machine *machine, const tgi_problem *given,
                     const tgi_proposal *proposal, void *block)
 {
@@ -117,6 +143,10 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
     }
     if (proposal->decision.tile.outer_across) {
         prepare_outer(&p, proposal, &prepared->multiply);
+        return;
+    }
+    if (proposal->decision.tile.relay_cols) {
+        prepare_relay(&p, &proposal->decision.tile, prepared);
         return;
     }
     if (proposal->decision.tile.strip_cols) {
@@ -161,10 +191,38 @@ static tg_status launch_strips(const tgi_cuda_queue *queue, const tgi_call *call
     return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
 }
 
+static int32_t count_bits(int power)
+{
+    int32_t bits = 0;
+    while (power > 1 << bits)
+        bits++;
+    return bits;
+}
+
+static tg_status launch_relay(const tgi_cuda_queue *queue, tgi_tile_prepared *prepared,
+                              const tgi_sums_args *sums)
+{
+    const tgi_problem *p = &prepared->args.problem;
+    tgi_relay_args args = {
+        .sums = *sums,
+        .relay_bits = prepared->relay_bits,
+        .team_bits = count_bits(prepared->relay_teams),
+        .col_bits = count_bits(prepared->relay_cols),
+        .split_elems = (int32_t)prepared->args.split_elems,
+        .split_count = prepared->args.split_count,
+        .add_rows = prepared->args.split_count == 1
+                        ? 1
+                        : (int32_t)tgi_gemm_count_add_rows(p, prepared->args.split_count),
+        .has_a_pairs = tgi_small_has_pairs(p, 0) && (uintptr_t)sums->a % 4 == 0,
+        .has_b_pairs = tgi_small_has_pairs(p, 1) && (uintptr_t)sums->b % 4 == 0};
+    return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
+}
+
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     tgi_tile_prepared *prepared = block;
-    if (!prepared->strip_cols && !prepared->outer_across && !prepared->has_plain_sums)
+    if (!prepared->strip_cols && !prepared->relay_cols && !prepared->outer_across &&
+        !prepared->has_plain_sums)
         return tgi_tile_launch(queue, call, block);
     const tgi_problem *p = &prepared->args.problem;
     const int is_transposed = prepared->is_transposed;
@@ -186,6 +244,8 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
                           .d_type = p->d_type};
     if (prepared->strip_cols)
         return launch_strips(queue, call, prepared, &args);
+    if (prepared->relay_cols)
+        return launch_relay(queue, prepared, &args);
     if (prepared->outer_across) {
         tgi_outer_args outer = {args, prepared->outer_across, prepared->outer_rows};
         return tgi_cuda_run(queue, &prepared->multiply, &outer, sizeof outer);

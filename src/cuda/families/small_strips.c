@@ -38,8 +38,8 @@ static int has_rows(const tgi_problem *p)
     const int64_t most = INT32_MAX / 2;
     const int has_type =
         tgi_type_bytes(p->type) == 2 ? p->d_type == p->type : tgi_type_bytes(p->d_type) == 2;
-    return !p->is_batch_invariant && tgi_epilogue_is_sum_alone(&p->epilogue) && p->d.col == 1 &&
-           has_type && p->m <= most && p->n <= most && p->batch_count <= TGI_GRID_HEIGHT_MAX;
+    return tgi_epilogue_is_sum_alone(&p->epilogue) && p->d.col == 1 && has_type && p->m <= most &&
+           p->n <= most && p->batch_count <= TGI_GRID_HEIGHT_MAX;
 }
 
 /* Sets what pieces and strips have in common. */
@@ -140,9 +140,11 @@ void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *giv
         tgi_problem_transpose(&p);
     if (!has_rows(&p))
         return;
-    if (proposal->is_legal)
+    const int is_free = !p.is_batch_invariant;
+    if (proposal->is_legal && (is_free || tgi_small_is_in_pieces(&p)))
         try_pieces(machine, &p, is_transposed, proposal);
-    try_strips(machine, &p, is_transposed, proposal);
+    if (is_free || !tgi_small_is_in_pieces(&p))
+        try_strips(machine, &p, is_transposed, proposal);
 }
 
 /* Returns the lanes of a warp along a row of D that has `units` units of outer products: the fewest
@@ -163,8 +165,8 @@ void tgi_small_propose_outer(const tgi_machine *machine, const tgi_problem *give
     const int64_t most = INT32_MAX / 2;
     if (is_transposed)
         tgi_problem_transpose(&p);
-    if (!proposal->is_legal || p.is_batch_invariant || !tgi_epilogue_is_sum_alone(&p.epilogue) ||
-        p.d.col != 1 || p.m > most || p.n > most || p.batch_count > TGI_GRID_HEIGHT_MAX ||
+    if (!proposal->is_legal || !tgi_epilogue_is_sum_alone(&p.epilogue) || p.d.col != 1 ||
+        p.m > most || p.n > most || p.batch_count > TGI_GRID_HEIGHT_MAX ||
         p.k > TGI_SMALL_OUTER_K_MAX)
         return;
     const int is_direct = p.k <= TGI_SMALL_OUTER_K_DIRECT;

@@ -185,7 +185,8 @@ template <int Depth, int Is_direct> struct tgi_outer {
         }
     }
 
-    /* Stores the sums of four rows, of which the first has number `at`. */
+    /* Stores the sums of four rows, of which the first has number `at`. A sum of -0 becomes +0, as in
+     * other rows of order STEPS. */
     __device__ __forceinline__ void finish(const tgi_sums_args &p, int at, const sums &sum) const
     {
         const int col = first_col + lane_col * width - shift;
@@ -198,13 +199,13 @@ template <int Depth, int Is_direct> struct tgi_outer {
                     unit stored;
 #pragma unroll
                     for (int j = 0; j < width; j++)
-                        stored.element[j] = sum[i][j];
+                        stored.element[j] = sum[i][j] + 0;
                     *reinterpret_cast<unit *>(to) = stored;
                 } else {
 #pragma unroll
                     for (int j = 0; j < width; j++)
                         if (col + j >= 0 && col + j < p.n)
-                            to[j] = sum[i][j];
+                            to[j] = sum[i][j] + 0;
                 }
             }
             to += 4 * p.d_row;

@@ -68,8 +68,12 @@ template <tg_type Type, int HasUnits> struct tgi_piece {
             sum[j] += direct::decode(next.a) * direct::decode(next.b[j]);
     }
 
-    __device__ __forceinline__ void finish(const tgi_sums_args &p, const float (&sum)[cols]) const
+    /* A sum of -0 becomes +0, as in the short function, which may multiply zeros behind k. */
+    __device__ __forceinline__ void finish(const tgi_sums_args &p, float (&sum)[cols]) const
     {
+#pragma unroll
+        for (int j = 0; j < cols; j++)
+            sum[j] += 0;
         tgi_store_columns(d, col, p.n, tgi_encode_columns(Type, sum));
     }
 

@@ -95,6 +95,27 @@ typedef struct tgi_outer_args {
     int32_t across; /* lanes of a warp along a row of D, a power of two */
     int32_t rows;   /* rows of a block */
 } tgi_outer_args;
+/* Relays, whose lanes pass sums on, have these threads of a block, and take so many values of k one
+ * after another before the next team has its own, of which there are up to four. Those of 16-bit
+ * types have up to so many warps, which load so many values of k at once. */
+#define TGI_SMALL_RELAY_THREADS 128
+#define TGI_SMALL_RELAY_RUN 8
+#define TGI_SMALL_RELAY_RUNS 2 /* runs of a lane that are loaded at once */
+#define TGI_SMALL_RELAY_TEAMS 4
+#define TGI_SMALL_RELAY_WARPS 8
+#define TGI_SMALL_RELAY_DEPTH 64
+
+/* Neighbours of a warp have neighbouring columns, or share out k, which may be read by 16 bytes. */
+typedef enum tgi_relay_form { TGI_RELAY_ACROSS, TGI_RELAY_ALONG, TGI_RELAY_VECTORS } tgi_relay_form;
+
+typedef struct tgi_relay_args {
+    tgi_sums_args sums;
+    int32_t relay_bits, team_bits; /* 1 << relay_bits lanes of a team pass a sum on */
+    int32_t col_bits;              /* a block has 1 << col_bits columns */
+    int32_t split_elems;
+    int32_t split_count, add_rows;    /* sums of splits add_rows apart are added first */
+    int32_t has_a_pairs, has_b_pairs; /* 1: 4 bytes along k are aligned, in 16-bit types */
+} tgi_relay_args;
 
 /* A warp loads A or B by units of 8 or 16 bytes along k, by elements along k or across it, or by 8
  * columns of one k. */

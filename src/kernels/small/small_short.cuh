@@ -104,6 +104,7 @@ template <tg_type Type, int Along> struct tgi_short {
         return sum;
     }
 
+    /* A sum of -0 becomes +0, as in other rows of the order of one lane. */
     __device__ __forceinline__ void finish(const tgi_sums_args &args, sum_type *shared,
                                            sum_type sum) const
     {
@@ -113,9 +114,9 @@ template <tg_type Type, int Along> struct tgi_short {
             return;
         const int64_t place = blockIdx.z * args.d_batch + row * args.d_row + col * args.d_col;
         if constexpr (Type == TG_TYPE_FP64)
-            static_cast<double *>(args.d)[place] = sum;
+            static_cast<double *>(args.d)[place] = sum + 0;
         else
-            tgi_write_element(args.d, place, args.d_type, sum);
+            tgi_write_element(args.d, place, args.d_type, sum + 0);
     }
 
     /* Forms the thread's element. */

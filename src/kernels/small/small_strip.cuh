@@ -6,8 +6,9 @@
  *
  * Lane 4 g + c has columns 2 c and 2 c + 1 of a matrix instruction. The four instructions of 32
  * columns take columns of B in such an order that a lane has neighbours of D: instruction j has
- * column 8 c + 2 j + e of D as its column 2 c + e. The order of k is free too, so that a lane has
- * neighbours in k.
+ * column 8 c + 2 j + e of D as its column 2 c + e. A longer k is taken in an order in which a lane
+ * has neighbours; up to 16 it is one instruction's own order, so that the bits are those of STEPS
+ * (kernels.def).
  *
  * Where rows of D begin between units of 16 bytes, a lane stores the unit that begins up to eight
  * columns ahead of its own, whose first elements it gets from the lane to the left. A warp forms
@@ -34,6 +35,7 @@
 template <tg_type Type, int Words, int Units> struct tgi_strip {
     static constexpr int is_fp8 = Type == TG_TYPE_FP8_E4M3, lines = 4;
     static constexpr int words = Words * Units, unit_elems = (is_fp8 ? 4 : 2) * Words;
+    static constexpr int is_ahead = words <= 4; /* 1: columns are loaded ahead */
     typedef typename tgi_narrow<is_fp8>::elem elem;
     typedef uint32_t line_words[lines][words];
     typedef uint32_t pair_words[lines][is_fp8 ? 2 * words : words];
@@ -276,16 +278,16 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
         body.setup(args);
         int col = begin - (args.is_moved && begin > 0 ? 32 : 0);
         line_words b;
-        if (Units == 1)
+        if (is_ahead)
             load(args, col, b);
 #pragma unroll 1
         for (; col < end; col += 32) {
             sums sum;
-            if (Units > 1)
+            if (!is_ahead)
                 load(args, col, b);
             body.multiply(b, args.b_type, sum);
             /* The next columns are loaded while these are stored, where registers allow it. */
-            if (Units == 1)
+            if (is_ahead)
                 load(args, col + 32, b);
             body.finish(args, col, col < begin, sum);
         }
@@ -299,7 +301,7 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
 #define TGI_SMALL_STRIP(type)                                                                      \
     TGI_BODY_KERNEL(tgi_strip_16_##type, tgi_strip_args,                                           \
                     (TGI_SMALL_STRIP_THREADS, TGI_SMALL_STRIP_BLOCKS(16)),                         \
-                    tgi_strip<TGI_TYPE_OF(type), 2, 1>)                                            \
+                    tgi_strip<TGI_TYPE_OF(type), 1, 2>)                                            \
     TGI_BODY_KERNEL(tgi_strip_64_##type, tgi_strip_args,                                           \
                     (TGI_SMALL_STRIP_THREADS, TGI_SMALL_STRIP_BLOCKS(64)),                         \
                     tgi_strip<TGI_TYPE_OF(type), 4, 2>)

@@ -3,6 +3,8 @@
 
 #include "kernels/instances.cuh"
 #include "kernels/small/small_outer.cuh"
+#include "kernels/small/small_relay.cuh"
+#include "kernels/small/small_relay_mma.cuh"
 #include "kernels/small/small_shape.h"
 #include "kernels/small/small_wide.cuh"
 
@@ -27,6 +29,10 @@
 
 TGI_SMALL_OUTER(tgi_outer_4_fp32, 4, 1)
 TGI_SMALL_OUTER(tgi_outer_8_fp32, 8, 0)
+TGI_SMALL_RELAY(fp32)
+TGI_SMALL_RELAY(fp64)
+TGI_SMALL_RELAY_MMA(bf16)
+TGI_SMALL_RELAY_MMA(fp16)
 
 #define TGI_IMAGE_small_wide TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \

@@ -22,9 +22,15 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_s
         return is_fma ? col / 4 * 4 + (col + 1) % 4 : col;
     }
 
+    /* Returns the sum, but +0 for -0: other rows of the order multiply more zeros behind k. */
+    static __device__ __forceinline__ sum_type find_sum(sum_type value)
+    {
+        return is_narrow_type ? value : value + sum_type(0);
+    }
+
     static __device__ __forceinline__ void write_sum(sum_type *to, sum_type value)
     {
-        *to = value;
+        *to = find_sum(value);
     }
 
     static __device__ __forceinline__ void write_sum(uint16_t *to, float value)
@@ -90,7 +96,8 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_s
         for (int row = 0; row < Rows; row += stride) {
             const float4 four = *reinterpret_cast<const float4 *>(from + row * sum_pitch);
             if (row + first < rows)
-                *reinterpret_cast<float4 *>(to) = make_float4(four.y, four.z, four.w, four.x);
+                *reinterpret_cast<float4 *>(to) = make_float4(find_sum(four.y), find_sum(four.z),
+                                                              find_sum(four.w), find_sum(four.x));
             to += stride * p.d.row;
         }
     }
@@ -121,13 +128,13 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_s
                 if constexpr (is_fma) {
 #pragma unroll
                     for (int j = 0; j < Width; j++)
-                        value[i][j] = place[find_place(col + j)];
+                        value[i][j] = find_sum(place[find_place(col + j)]);
                 } else {
                     const tgi_row_piece<sum_type, Width> piece =
                         *reinterpret_cast<const tgi_row_piece<sum_type, Width> *>(place + col);
 #pragma unroll
                     for (int j = 0; j < Width; j++)
-                        value[i][j] = piece.element[j];
+                        value[i][j] = find_sum(piece.element[j]);
                 }
             }
             epilogue.finish(args, row, 0, rows - row, c, value);
