@@ -21,13 +21,14 @@ typedef long long ll; /* for printf */
 #define SHORT_SUBTILES 8 /* most tiles of a block of short sequences */
 #define SPLIT_KEYS 512   /* least keys of a block's split, in rows whose warps do not split keys */
 
+/* Returns 1 if rows of multiply-adds serve the attention. */
+static int has_multiply_adds(const tg_attention *a)
+{
+    return a->type == TG_TYPE_FP32 || a->type == TG_TYPE_FP64;
+}
+
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
 {
-    if (a->type != TG_TYPE_BF16 && a->type != TG_TYPE_FP16)
-        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
-                               "type = %s has no attention on a GPU; pass bf16 or fp16, or a "
-                               "context of device cpu",
-                               tg_get_type_name(a->type));
     if (a->head_size > TGI_ATTEND_HEAD_MAX || a->v_head_size > TGI_ATTEND_HEAD_MAX)
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                                "head_size = %lld and v_head_size = %lld: on a GPU neither is above "
@@ -38,11 +39,13 @@ static tg_status check(const tgi_machine *machine, const tg_attention *a)
                                "m = %lld and n = %lld: on a GPU neither is above 2^30; pass a "
                                "context of device cpu",
                                (ll)a->m, (ll)a->n);
-    if (!tgi_kernels_isa_runs(TGI_ISA_sm80, machine->features))
+    if (!has_multiply_adds(a) && !tgi_kernels_isa_runs(TGI_ISA_sm80, machine->features))
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
-                               "attention on a GPU takes compute capability 8.0 or later, this one "
-                               "has %d.%d; pass a context of device cpu",
-                               machine->gpu.capability / 10, machine->gpu.capability % 10);
+                               "type = %s has attention on GPUs of compute capability 8.0 or "
+                               "later, this one has %d.%d; pass fp32 or fp64, or a context of "
+                               "device cpu",
+                               tg_get_type_name(a->type), machine->gpu.capability / 10,
+                               machine->gpu.capability % 10);
     return TG_STATUS_OK;
 }
 
@@ -69,6 +72,9 @@ static int64_t count_own_bytes(const tgi_attention_row *row)
 {
     if (row->kind == TGI_ATTENTION_FEW_KEYS || row->kind == TGI_ATTENTION_SHORT)
         return 0;
+    if (row->type == TG_TYPE_FP32 || row->type == TG_TYPE_FP64)
+        return tgi_attend_multiply_add_bytes((int32_t)tgi_type_bytes(row->type), row->head_size,
+                                             row->queries, row->keys);
     const int places = row->kind == TGI_ATTENTION_WIDE && row->has_boxes
                            ? TGI_ATTEND_QUERY_PLACES(row->head_size)
                            : 1;
@@ -129,7 +135,8 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
     choice->workspace_bytes = 0;
     if (choice->split_count > 1)
         choice->workspace_bytes = a->batch_count * a->head_count * a->m * choice->split_count *
-                                  tgi_attend_split_floats(a->v_head_size) * (int64_t)sizeof(float);
+                                  tgi_attend_split_reals(a->v_head_size) *
+                                  tgi_type_bytes(tgi_attention_sum_type(a));
 }
 
 /* Returns how many multiprocessors clusters of `cluster` blocks can fill. The multiprocessors of a
@@ -269,17 +276,19 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
 {
     const int64_t group = a->head_count / a->kv_head_count, sm_count = machine->gpu.sm_count;
     const int is_thin = group * a->m <= THIN_QUERIES;
-    const tgi_attention_row *row =
-        find_row(machine, a, is_thin ? TGI_ATTENTION_THIN : TGI_ATTENTION_WIDE);
+    const tgi_attention_row *row = is_thin ? NULL : find_row(machine, a, TGI_ATTENTION_WIDE);
+    if (!row) /* few queries, or heads too large for a tile of many */
+        row = find_row(machine, a, TGI_ATTENTION_THIN);
     if (!row)
         return;
+    const int divides_warps = row->kind == TGI_ATTENTION_THIN && row->warps > 1;
     const int64_t shared_heads = a->m < row->queries && group * a->m <= LENGTH_MAX ? group : 1;
     const int64_t tiles = tgi_divide_up(shared_heads * a->m, row->queries);
     const int64_t blocks = tgi_checked_multiply(
         tgi_checked_multiply(a->batch_count, a->head_count / shared_heads), tiles);
     const int64_t fitting =
         most_of(1, (machine->gpu.shared_bytes_per_sm - 1024) / count_own_bytes(row));
-    const int64_t resident = least_of(fitting, is_thin ? row->warps : row->resident_blocks);
+    const int64_t resident = least_of(fitting, divides_warps ? row->warps : row->resident_blocks);
     const int64_t most = most_of(a->n, 1) / (is_thin ? row->keys : SPLIT_KEYS);
     const int64_t wanted = most_of(1, least_of(sm_count * resident / most_of(blocks, 1), most));
     if (blocks > BLOCKS_MAX)
@@ -292,7 +301,7 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
                                      .split_count = wanted,
                                      .cluster_count = 1,
                                      .warp_split_count = 1};
-    if (is_thin) {
+    if (divides_warps) {
         choice->split_count = least_of(wanted, most_of(1, sm_count / most_of(blocks, 1)));
         choice->warp_split_count = least_of(resident, tgi_divide_up(wanted, choice->split_count));
     }

@@ -93,6 +93,8 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
     const float scale = (float)(a->scale * TGI_ATTEND_LOG2_E);
     const tgi_attention_window window = tgi_attention_find_window(a);
     const float cap = (float)(a->soft_cap * TGI_ATTEND_LOG2_E);
+    const int is_scaled = a->type == TG_TYPE_FP64 ? a->scale > 0.0 && a->soft_cap == 0.0
+                                                  : scale > 0.0f && cap == 0.0f;
     return (tgi_attend_args){
         .attention = *a,
         .scale = scale,
@@ -101,7 +103,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .before = limit(window.before),
         .after = limit(window.after),
         .is_bottom = window.is_bottom,
-        .is_plain = scale > 0.0f && cap == 0.0f && !a->has_bias && !a->has_slopes,
+        .is_plain = is_scaled && !a->has_bias && !a->has_slopes,
         .shared_heads = (int32_t)choice->shared_heads,
         .head_groups = make_divisor(head_groups),
         .kv_shares = make_divisor(a->head_count / a->kv_head_count),

@@ -6,6 +6,7 @@
  */
 #include "core/attention_mask.h"
 #include "core/checked.h"
+#include "core/types.h"
 #include "cuda/families/attend.h"
 #include "model/figures.h"
 
@@ -66,7 +67,7 @@ int64_t tgi_cuda_count_section_groups(const tgi_machine *machine, const tg_atten
     const int64_t tiles = choice->tile_count * choice->split_count;
     const int64_t groups_of_keys =
         tgi_divide_up(a->head_count / a->kv_head_count, choice->shared_heads);
-    const int64_t bytes = 2 * (a->n + 1) * (a->head_size + a->v_head_size);
+    const int64_t bytes = tgi_type_bytes(a->type) * (a->n + 1) * (a->head_size + a->v_head_size);
     const int64_t fitting = most_of(1, machine->l2_bytes / 2 / bytes * groups_of_keys);
     const int64_t allowed = tiles > 0 ? most_of(1, ROWS_MAX / tiles) : 1;
     const int64_t block_count = machine->gpu.sm_count;

@@ -43,11 +43,11 @@ typedef struct tgi_attend_args {
     int32_t is_dense;         /* 1: tiles of K and V are dense (attend_dense.cuh) */
     int32_t has_d_units;      /* 1: 16 bytes of D can be stored at once */
     tgi_divisor page_rows;
-    float *splits; /* with more than one split: sums of each split, see tgi_attend_split_floats */
+    void *splits; /* with more than one split: sums of each split, see tgi_attend_split_reals */
 } tgi_attend_args;
 
-/* Returns the floats of a row of a split: the sums of V, the largest score, the sum of weights. */
-TGI_INLINE int64_t tgi_attend_split_floats(int64_t v_head_size)
+/* Returns the numbers of a row of a split: the sums of V, the largest score, the sum of weights. */
+TGI_INLINE int64_t tgi_attend_split_reals(int64_t v_head_size)
 {
     return v_head_size + v_head_size % 2 + 2;
 }
@@ -80,6 +80,14 @@ TGI_INLINE int32_t tgi_attend_shared_bytes(int32_t head, int32_t queries, int32_
                                            int32_t tiles)
 {
     return 2 * head * (queries + tiles * keys) + TGI_ATTEND_BARRIER_BYTES;
+}
+
+/* Returns the bytes of shared memory of a block of multiply-adds: Q, a tile of K and one of V, and
+ * weights, each with 16 bytes behind every row. */
+TGI_INLINE int32_t tgi_attend_multiply_add_bytes(int32_t elem_bytes, int32_t head, int32_t queries,
+                                                 int32_t keys)
+{
+    return (queries + 2 * keys) * (elem_bytes * head + 16) + queries * (elem_bytes * keys + 16);
 }
 
 /* Returns the bytes of the state of a warp that has 16 queries and `columns` columns of D, in rows

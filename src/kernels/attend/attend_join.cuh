@@ -57,7 +57,7 @@ static __device__ __forceinline__ void tgi_attend_write_state(float *state, int 
     if (e + 2 * j < size)
         *reinterpret_cast<float2 *>(state + e + 2 * j) = {sums[2 * j], sums[2 * j + 1]};
     if (e == 0)
-        *reinterpret_cast<float2 *>(state + tgi_attend_split_floats(size) - 2) = {largest, total};
+        *reinterpret_cast<float2 *>(state + tgi_attend_split_reals(size) - 2) = {largest, total};
 }
 
 /* Stores a row of D or of a split. The lane has eight sums from e on. */
@@ -72,7 +72,7 @@ tgi_attend_store_joined(const tgi_attend_args &p, const tgi_attend_place &place,
     const int query = place.first_query + row.query;
     if (p.split_count > 1) {
         tgi_attend_write_state(
-            tgi_attend_find_split(p, place.split, place.batch, row.head, row.query), v_size, e,
+            tgi_attend_find_split<float>(p, place.split, place.batch, row.head, row.query), v_size, e,
             sums, largest, total);
         return;
     }

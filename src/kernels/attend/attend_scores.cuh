@@ -3,7 +3,7 @@
 #ifndef TGI_ATTEND_SCORES_CUH
 #define TGI_ATTEND_SCORES_CUH
 
-#include "core/arithmetic_ptx.h"
+#include "kernels/attend/attend_real.cuh"
 #include "kernels/attend/attend_tile.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/shared_memory.cuh"
@@ -11,14 +11,14 @@
 
 /* The state of a lane after the keys so far. A warp has Blocks x 16 queries. Lane 4 g + c has rows
  * g and g + 8 of each 16, and columns 2 c and 2 c + 1 of each 8 keys or elements. */
-template <int Head, int Blocks> struct tgi_attend_state {
-    float largest[Blocks][2]; /* largest unscaled scores of whole rows */
-    float total[Blocks][2];   /* sums of the lane's own weights */
-    float sums[Blocks][Head / 8][4];
+template <int Head, int Blocks, typename Real = float> struct tgi_attend_state {
+    Real largest[Blocks][2]; /* largest unscaled scores of whole rows */
+    Real total[Blocks][2];   /* sums of the lane's own weights */
+    Real sums[Blocks][Head / 8][4];
 };
 
-template <int Head, int Blocks>
-static __device__ __forceinline__ void tgi_attend_clear(tgi_attend_state<Head, Blocks> &state)
+template <int Head, int Blocks, typename Real>
+static __device__ __forceinline__ void tgi_attend_clear(tgi_attend_state<Head, Blocks, Real> &state)
 {
     TGI_FOR_UNROLLED(b, Blocks)
     {
@@ -91,21 +91,14 @@ tgi_attend_find_row(const tgi_attend_args &p, const tgi_attend_place &place, int
     return tgi_attend_make_row(p, place, at, head);
 }
 
-/* Returns cap tanh(x / cap). */
-static __device__ __forceinline__ float tgi_attend_soften(const tgi_attend_args &p, float x)
-{
-    const float power = tgi_ptx_exp2(fabsf(x) * p.cap_inverse * -2.8853900817779268f);
-    return copysignf(p.cap * ((1.0f - power) * tgi_ptx_reciprocal(1.0f + power)), x);
-}
-
 /* Finishes the scores of the first `Pass` keys from key `first` on, and makes them scores to base
  * 2. */
-template <int Pass, int Keys, int Blocks>
+template <int Pass, int Keys, int Blocks, typename Real>
 static __device__ __forceinline__ void
 tgi_attend_finish_group(const tgi_attend_args &p, const tgi_attend_place &place, int first,
-                        float (&scores)[Blocks][Keys / 8][4])
+                        Real (&scores)[Blocks][Keys / 8][4])
 {
-    const float log2_e = static_cast<float>(TGI_ATTEND_LOG2_E);
+    const Real log2_e = static_cast<Real>(TGI_ATTEND_LOG2_E);
     const tg_attention &a = p.attention;
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
@@ -114,35 +107,35 @@ tgi_attend_finish_group(const tgi_attend_args &p, const tgi_attend_place &place,
             tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
         const int64_t stride = a.bias.element_stride;
         const int low = row.is_there ? row.low - first : Keys, high = row.high - first;
-        const float slope =
-            a.has_slopes ? static_cast<const float *>(a.slopes)[row.head] * log2_e : 0.0f;
-        const float *bias = NULL;
+        const Real slope =
+            a.has_slopes ? static_cast<const Real *>(a.slopes)[row.head] * log2_e : Real(0);
+        const Real *bias = NULL;
         if (a.has_bias)
-            bias = static_cast<const float *>(a.bias.data) +
+            bias = static_cast<const Real *>(a.bias.data) +
                    tgi_attend_offset(a.bias, place.query_entry, row.head,
                                      place.first_query + row.query) +
                    first * stride;
         TGI_FOR_UNROLLED(i, Pass / 4)
         {
             const int key = i / 2 * 8 + i % 2;
-            float &score = scores[b][i / 2][2 * half + i % 2];
-            score *= p.scale;
-            if (p.cap != 0.0f)
+            Real &score = scores[b][i / 2][2 * half + i % 2];
+            score *= tgi_attend_find_scale<Real>(p);
+            if (tgi_attend_has_cap<Real>(p))
                 score = tgi_attend_soften(p, score);
             if (a.has_bias && key >= low && key < high)
                 score += bias[key * stride] * log2_e;
             if (a.has_slopes)
-                score -= slope * fabsf(static_cast<float>(row.place - first - key));
+                score -= slope * tgi_attend_magnitude(static_cast<Real>(row.place - first - key));
         }
     }
 }
 
 /* Finishes scores that need more than a factor, group after group. Scores rotate from one to the
  * next, because registers take no computed index. */
-template <int Keys, int Blocks>
+template <int Keys, int Blocks, typename Real>
 static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &p,
                                                          const tgi_attend_place &place, int key_0,
-                                                         float (&scores)[Blocks][Keys / 8][4])
+                                                         Real (&scores)[Blocks][Keys / 8][4])
 {
     enum { GROUP = 16 };
     const int first = key_0 + tgi_thread() % 4 * 2;
@@ -152,7 +145,7 @@ static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &
         TGI_FOR_UNROLLED(b, Blocks)
         TGI_FOR_UNROLLED(i, GROUP / 2)
         {
-            const float kept = scores[b][i / 4][i % 4];
+            const Real kept = scores[b][i / 4][i % 4];
             TGI_FOR_UNROLLED(j, Keys / GROUP - 1)
             scores[b][j * (GROUP / 8) + i / 4][i % 4] =
                 scores[b][(j + 1) * (GROUP / 8) + i / 4][i % 4];
@@ -162,10 +155,10 @@ static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &
 }
 
 /* Hides the keys that a row does not see. The row is number `half` of the lane's two rows of 16. */
-template <int Keys>
+template <int Keys, typename Real>
 static __device__ __forceinline__ void tgi_attend_hide_row(const tgi_attend_row_place &row,
                                                            int key_0, int half,
-                                                           float (&scores)[Keys / 8][4])
+                                                           Real (&scores)[Keys / 8][4])
 {
     const int first = key_0 + tgi_thread() % 4 * 2;
     const int low = row.low - first, high = row.high - first;
@@ -176,10 +169,10 @@ static __device__ __forceinline__ void tgi_attend_hide_row(const tgi_attend_row_
 }
 
 /* Hides the keys that the warp's rows do not see. */
-template <int Keys, int Blocks>
+template <int Keys, int Blocks, typename Real>
 static __device__ __forceinline__ void tgi_attend_hide(const tgi_attend_args &p,
                                                        const tgi_attend_place &place, int key_0,
-                                                       float (&scores)[Blocks][Keys / 8][4])
+                                                       Real (&scores)[Blocks][Keys / 8][4])
 {
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
@@ -191,30 +184,30 @@ static __device__ __forceinline__ void tgi_attend_hide(const tgi_attend_args &p,
  * the earlier sums, and rescales the sum of weights. The reference is the largest score, scaled.
  * The largest weight is then 1, which is exact. With a smaller reference its rounding error would
  * be missing in the sum of weights, and a V of ones would show it. */
-template <int Head, int Keys, int Blocks>
+template <int Head, int Keys, int Blocks, typename Real>
 static __device__ __forceinline__ void
-tgi_attend_find_largest(float scale, const float (&scores)[Blocks][Keys / 8][4],
-                        tgi_attend_state<Head, Blocks> &state, float (&references)[Blocks][2],
-                        float (&factors)[Blocks][2])
+tgi_attend_find_largest(Real scale, const Real (&scores)[Blocks][Keys / 8][4],
+                        tgi_attend_state<Head, Blocks, Real> &state, Real (&references)[Blocks][2],
+                        Real (&factors)[Blocks][2])
 {
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
     {
-        const float before = state.largest[b][half];
+        const Real before = state.largest[b][half];
         enum { CHAINS = Blocks > 1 ? 1 : 4 }; /* four chains or more hide the latency */
-        float most[CHAINS];
+        Real most[CHAINS];
         TGI_FOR_UNROLLED(i, CHAINS)
         most[i] = before;
         TGI_FOR_UNROLLED(j, Keys / 8)
         most[j % CHAINS] =
-            fmaxf(most[j % CHAINS], fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
-        float largest = most[0];
+            tgi_attend_larger(most[j % CHAINS], tgi_attend_larger(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
+        Real largest = most[0];
         if constexpr (CHAINS == 4)
-            largest = fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
-        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
-        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
-        const float scaled = largest == -INFINITY ? 0.0f : __fmul_rn(largest, scale);
-        factors[b][half] = tgi_ptx_exp2(__fmul_rn(before, scale) - scaled);
+            largest = tgi_attend_larger(tgi_attend_larger(most[0], most[1]), tgi_attend_larger(most[2], most[3]));
+        largest = tgi_attend_larger(largest, __shfl_xor_sync(~0u, largest, 1));
+        largest = tgi_attend_larger(largest, __shfl_xor_sync(~0u, largest, 2));
+        const Real scaled = largest == -INFINITY ? Real(0) : tgi_attend_multiply(largest, scale);
+        factors[b][half] = tgi_attend_exp2(tgi_attend_multiply(before, scale) - scaled);
         state.largest[b][half] = largest;
         state.total[b][half] *= factors[b][half];
         references[b][half] = scaled;

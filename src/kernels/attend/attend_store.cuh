@@ -8,12 +8,14 @@
 #include "kernels/attend/attend_scores.cuh"
 
 /* Returns the address of the sums of a row of a split. */
-static __device__ __forceinline__ float *tgi_attend_find_split(const tgi_attend_args &p, int split,
-                                                               int batch, int head, int query)
+template <typename Real>
+static __device__ __forceinline__ Real *tgi_attend_find_split(const tgi_attend_args &p, int split,
+                                                              int batch, int head, int query)
 {
     const tg_attention &a = p.attention;
     const int64_t row = (batch * a.head_count + head) * a.m + query;
-    return p.splits + (row * p.split_count + split) * tgi_attend_split_floats(a.v_head_size);
+    return static_cast<Real *>(p.splits) +
+           (row * p.split_count + split) * tgi_attend_split_reals(a.v_head_size);
 }
 
 /* Stores the first `count` of eight elements of D from `d` on. */
@@ -35,11 +37,13 @@ static __device__ __forceinline__ void tgi_attend_store_unit(const tgi_attend_ar
 }
 
 /* Stores the log-sum-exp of a row whose largest score is `largest`, base 2. */
+template <typename Real>
 static __device__ __forceinline__ void tgi_attend_store_log(const tgi_attend_args &p, int64_t at,
-                                                            float largest, float total)
+                                                            Real largest, Real total)
 {
-    static_cast<float *>(p.attention.log_sum_exp.data)[at] =
-        total == 0.0f ? -INFINITY : fmaf(largest, 0.693147180559945f, logf(total));
+    const Real log_2 = static_cast<Real>(0.6931471805599453);
+    static_cast<Real *>(p.attention.log_sum_exp.data)[at] =
+        total == 0 ? -INFINITY : tgi_attend_multiply_add(largest, log_2, tgi_attend_log(total));
 }
 
 /* Exchanges words among four lanes: word k of lane c becomes word c of lane k. */
@@ -57,38 +61,38 @@ static __device__ __forceinline__ void tgi_attend_exchange(uint32_t (&word)[4])
 }
 
 /* Stores a row of a split. The lane has two sums of each eight. */
-template <int Head>
-static __device__ __forceinline__ void tgi_attend_store_split(float *split, int v_size,
-                                                              const float (&sums)[Head / 8][4],
-                                                              int half, float largest, float total)
+template <int Head, typename Real>
+static __device__ __forceinline__ void tgi_attend_store_split(Real *split, int v_size,
+                                                              const Real (&sums)[Head / 8][4],
+                                                              int half, Real largest, Real total)
 {
     const int lane = tgi_thread() % 4;
     TGI_FOR_UNROLLED(j, Head / 8)
     if (8 * j + 2 * lane < v_size)
-        *reinterpret_cast<float2 *>(split + 8 * j + 2 * lane) = {sums[j][2 * half],
-                                                                 sums[j][2 * half + 1]};
+        tgi_attend_store_two(split + 8 * j + 2 * lane, sums[j][2 * half], sums[j][2 * half + 1]);
     if (lane == 0)
-        *reinterpret_cast<float2 *>(split + tgi_attend_split_floats(v_size) - 2) = {largest, total};
+        tgi_attend_store_two(split + tgi_attend_split_reals(v_size) - 2, largest, total);
 }
 
 /* Adds the sums of weights of the four lanes that share rows. */
-template <int Head, int Blocks>
-static __device__ __forceinline__ void tgi_attend_add_totals(tgi_attend_state<Head, Blocks> &state)
+template <int Head, int Blocks, typename Real>
+static __device__ __forceinline__ void
+tgi_attend_add_totals(tgi_attend_state<Head, Blocks, Real> &state)
 {
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
     {
-        float &total = state.total[b][half];
+        Real &total = state.total[b][half];
         total += __shfl_xor_sync(~0u, total, 1);
         total += __shfl_xor_sync(~0u, total, 2);
     }
 }
 
 /* Stores the warp's rows of a split. */
-template <int Head, int Blocks>
+template <int Head, int Blocks, typename Real>
 static __device__ __forceinline__ void
-tgi_attend_store_splits(const tgi_attend_args &p, const tgi_attend_place &place, float scale,
-                        const tgi_attend_state<Head, Blocks> &state)
+tgi_attend_store_splits(const tgi_attend_args &p, const tgi_attend_place &place, Real scale,
+                        const tgi_attend_state<Head, Blocks, Real> &state)
 {
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
@@ -97,7 +101,7 @@ tgi_attend_store_splits(const tgi_attend_args &p, const tgi_attend_place &place,
             tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
         if (row.is_there)
             tgi_attend_store_split<Head>(
-                tgi_attend_find_split(p, place.split, place.batch, row.head, row.query),
+                tgi_attend_find_split<Real>(p, place.split, place.batch, row.head, row.query),
                 static_cast<int>(p.attention.v_head_size), state.sums[b], half,
                 state.largest[b][half] * scale, state.total[b][half]);
     }
@@ -231,27 +235,41 @@ static __device__ __forceinline__ void tgi_attend_store_sums(const tgi_attend_ar
 
 /* Stores elements e and e + 1 of the row of D at `d`, as tgi_attend_store_sums does. */
 template <tg_type Type>
-static __device__ __forceinline__ void tgi_attend_store_pair(const tgi_attend_args &p, int64_t d,
-                                                             int e, const float (&sums)[2],
-                                                             float total)
+static __device__ __forceinline__ void
+tgi_attend_store_pair(const tgi_attend_args &p, int64_t d, int e,
+                      const tgi_attend_real<Type> (&sums)[2], tgi_attend_real<Type> total)
 {
+    typedef tgi_attend_real<Type> Real;
     const tg_heads &heads = p.attention.d;
-    const float factor = total == 0.0f ? 1.0f : 1.0f / total;
-    const uint32_t pair = tgi_encode_pair(Type, sums[0] * factor, sums[1] * factor);
-    uint16_t *const to = static_cast<uint16_t *>(heads.data) + d + e * heads.element_stride;
+    const Real factor = total == 0 ? Real(1) : 1 / total;
     const int is_last = e + 1 == p.attention.v_head_size;
-    if (p.has_d_units && !is_last) {
-        *reinterpret_cast<uint32_t *>(to) = pair;
-        return;
+    const int64_t at = d + e * heads.element_stride;
+    if constexpr (Type == TG_TYPE_FP32 || Type == TG_TYPE_FP64) {
+        Real *const to = static_cast<Real *>(heads.data) + at;
+        if (p.has_d_units && !is_last) {
+            tgi_attend_store_two(to, sums[0] * factor, sums[1] * factor);
+            return;
+        }
+        to[0] = sums[0] * factor;
+        if (!is_last)
+            to[heads.element_stride] = sums[1] * factor;
+    } else {
+        const uint32_t pair = tgi_encode_pair(Type, sums[0] * factor, sums[1] * factor);
+        uint16_t *const to = static_cast<uint16_t *>(heads.data) + at;
+        if (p.has_d_units && !is_last) {
+            *reinterpret_cast<uint32_t *>(to) = pair;
+            return;
+        }
+        to[0] = static_cast<uint16_t>(pair);
+        if (!is_last)
+            to[heads.element_stride] = static_cast<uint16_t>(pair >> 16);
     }
-    to[0] = static_cast<uint16_t>(pair);
-    if (!is_last)
-        to[heads.element_stride] = static_cast<uint16_t>(pair >> 16);
 }
 
 /* Returns the address of the splits of row `at` of D, or NULL if the batch entry has no such
  * row. */
-static __device__ __forceinline__ const float *
+template <typename Real>
+static __device__ __forceinline__ const Real *
 tgi_attend_find_merged(const tgi_attend_args &p, unsigned at, int &entry, int &head, int &row)
 {
     const tg_attention &a = p.attention;
@@ -263,7 +281,7 @@ tgi_attend_find_merged(const tgi_attend_args &p, unsigned at, int &entry, int &h
     row = static_cast<int>(at % rows);
     head = static_cast<int>(at / rows % heads);
     entry = batch;
-    const float *const splits = tgi_attend_find_split(p, 0, batch, head, row);
+    const Real *const splits = tgi_attend_find_split<Real>(p, 0, batch, head, row);
     if (a.has_query_offsets) {
         const int first = a.query_offsets[batch];
         if (row >= a.query_offsets[batch + 1] - first)
@@ -277,39 +295,40 @@ tgi_attend_find_merged(const tgi_attend_args &p, unsigned at, int &entry, int &h
 /* Adds the splits first, first + stride, ... of a row of D to the state of a warp: the largest
  * score, the sum of weights, and every 32nd sum from the lane's number on. Splits of a round are
  * read together, so that the warp waits for them once. */
+template <typename Real>
 static __device__ __forceinline__ void
-tgi_attend_add_splits(const tgi_attend_args &p, const float *splits, int first, int stride,
-                      float (&end)[2], float (&sums)[TGI_ATTEND_HEAD_MAX / 32])
+tgi_attend_add_splits(const tgi_attend_args &p, const Real *splits, int first, int stride,
+                      Real (&end)[2], Real (&sums)[TGI_ATTEND_HEAD_MAX / 32])
 {
     enum { ROUND = 4, EACH = TGI_ATTEND_HEAD_MAX / 32 };
     const int size = static_cast<int>(p.attention.v_head_size), lane = tgi_thread() % 32;
-    const int floats = static_cast<int>(tgi_attend_split_floats(size));
+    const int reals = static_cast<int>(tgi_attend_split_reals(size));
 #pragma unroll 1
     for (int begin = first; begin < p.split_count; begin += ROUND * stride) {
-        float ends[ROUND][2], own[ROUND][EACH], largest = end[0];
+        Real ends[ROUND][2], own[ROUND][EACH], largest = end[0];
         TGI_FOR_UNROLLED(i, ROUND)
         {
-            const float *const split = splits + (begin + i * stride) * floats;
+            const Real *const split = splits + (begin + i * stride) * reals;
             const int is_there = begin + i * stride < p.split_count;
-            ends[i][0] = is_there ? split[floats - 2] : -INFINITY;
-            ends[i][1] = is_there ? split[floats - 1] : 0.0f;
+            ends[i][0] = is_there ? split[reals - 2] : static_cast<Real>(-INFINITY);
+            ends[i][1] = is_there ? split[reals - 1] : Real(0);
             TGI_FOR_UNROLLED(j, EACH)
-            own[i][j] = is_there && 32 * j + lane < size ? split[32 * j + lane] : 0.0f;
+            own[i][j] = is_there && 32 * j + lane < size ? split[32 * j + lane] : Real(0);
         }
         TGI_FOR_UNROLLED(i, ROUND)
-        largest = fmaxf(largest, ends[i][0]);
-        const float finite = largest == -INFINITY ? 0.0f : largest;
-        const float factor = tgi_ptx_exp2(end[0] - finite);
+        largest = tgi_attend_larger(largest, ends[i][0]);
+        const Real finite = largest == -INFINITY ? Real(0) : largest;
+        const Real factor = tgi_attend_exp2(end[0] - finite);
         end[0] = largest;
         end[1] *= factor;
         TGI_FOR_UNROLLED(j, EACH)
         sums[j] *= factor;
         TGI_FOR_UNROLLED(i, ROUND)
         {
-            const float weight = tgi_ptx_exp2(ends[i][0] - finite);
-            end[1] = fmaf(weight, ends[i][1], end[1]);
+            const Real weight = tgi_attend_exp2(ends[i][0] - finite);
+            end[1] = tgi_attend_multiply_add(weight, ends[i][1], end[1]);
             TGI_FOR_UNROLLED(j, EACH)
-            sums[j] = fmaf(weight, own[i][j], sums[j]);
+            sums[j] = tgi_attend_multiply_add(weight, own[i][j], sums[j]);
         }
     }
 }
@@ -320,7 +339,8 @@ template <tg_type Type>
 static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p)
 {
     enum { WARPS = TGI_ATTEND_MERGE_WARPS_MAX, SIZE = TGI_ATTEND_HEAD_MAX };
-    __shared__ float states[WARPS][SIZE], ends[WARPS][2];
+    typedef tgi_attend_real<Type> Real;
+    __shared__ Real states[WARPS][SIZE], ends[WARPS][2];
     const tg_attention &a = p.attention;
     const int size = static_cast<int>(a.v_head_size);
     const int warp = tgi_thread() / 32, lane = tgi_thread() % 32;
@@ -329,14 +349,14 @@ static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p
     int entry, head, row;
     if (a.has_query_offsets)
         tgi_wait_for_stream();
-    const float *const splits = tgi_attend_find_merged(
+    const Real *const splits = tgi_attend_find_merged<Real>(
         p, blockIdx.x * static_cast<unsigned>(row_count) + static_cast<unsigned>(warp / sharers),
         entry, head, row);
     if (!a.has_query_offsets)
         tgi_wait_for_stream();
     tgi_start_next();
     if (splits) {
-        float end[2] = {-INFINITY, 0.0f}, value[SIZE / 32] = {};
+        Real end[2] = {-INFINITY, 0}, value[SIZE / 32] = {};
         tgi_attend_add_splits(p, splits, warp % sharers, sharers, end, value);
         TGI_FOR_UNROLLED(j, SIZE / 32)
         states[warp][32 * j + lane] = value[j];
@@ -347,20 +367,20 @@ static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p
     if (!splits)
         return;
     const int first = warp / sharers * sharers;
-    float largest = -INFINITY;
+    Real largest = -INFINITY;
 #pragma unroll 4
     for (int w = first; w < first + sharers; w++)
-        largest = fmaxf(largest, ends[w][0]);
-    const float finite = largest == -INFINITY ? 0.0f : largest;
+        largest = tgi_attend_larger(largest, ends[w][0]);
+    const Real finite = largest == -INFINITY ? Real(0) : largest;
 #pragma unroll 1
     for (int e = 2 * (tgi_thread() - 32 * first); e < size; e += 64 * sharers) {
-        float total = 0.0f, sums[2] = {};
+        Real total = 0, sums[2] = {};
 #pragma unroll 4
         for (int w = first; w < first + sharers; w++) {
-            const float weight = tgi_ptx_exp2(ends[w][0] - finite);
-            total = fmaf(weight, ends[w][1], total);
-            sums[0] = fmaf(weight, states[w][e], sums[0]);
-            sums[1] = fmaf(weight, states[w][e + 1], sums[1]);
+            const Real weight = tgi_attend_exp2(ends[w][0] - finite);
+            total = tgi_attend_multiply_add(weight, ends[w][1], total);
+            sums[0] = tgi_attend_multiply_add(weight, states[w][e], sums[0]);
+            sums[1] = tgi_attend_multiply_add(weight, states[w][e + 1], sums[1]);
         }
         if (e == 0 && a.has_log_sum_exp)
             tgi_attend_store_log(p, tgi_attend_offset(a.log_sum_exp, entry, head, row), largest,

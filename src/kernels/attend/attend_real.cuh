@@ -1,0 +1,126 @@
+/*
+ * Declares the arithmetic of scores and sums, which are FP32, or FP64 where the operands are. Each
+ * function has a form for either type.
+ */
+#ifndef TGI_ATTEND_REAL_CUH
+#define TGI_ATTEND_REAL_CUH
+
+#include "core/arithmetic_ptx.h"
+#include "kernels/attend/attend_args.h"
+
+/* The type of the scores and sums of operands of type `Type`. */
+template <tg_type Type> struct tgi_attend_real_of {
+    typedef float type;
+};
+template <> struct tgi_attend_real_of<TG_TYPE_FP64> {
+    typedef double type;
+};
+template <tg_type Type> using tgi_attend_real = typename tgi_attend_real_of<Type>::type;
+
+static __device__ __forceinline__ float tgi_attend_exp2(float x)
+{
+    return tgi_ptx_exp2(x);
+}
+
+static __device__ __forceinline__ double tgi_attend_exp2(double x)
+{
+    return exp2(x);
+}
+
+static __device__ __forceinline__ float tgi_attend_log(float x)
+{
+    return logf(x);
+}
+
+static __device__ __forceinline__ double tgi_attend_log(double x)
+{
+    return log(x);
+}
+
+static __device__ __forceinline__ float tgi_attend_larger(float x, float y)
+{
+    return fmaxf(x, y);
+}
+
+static __device__ __forceinline__ double tgi_attend_larger(double x, double y)
+{
+    return fmax(x, y);
+}
+
+static __device__ __forceinline__ float tgi_attend_magnitude(float x)
+{
+    return fabsf(x);
+}
+
+static __device__ __forceinline__ double tgi_attend_magnitude(double x)
+{
+    return fabs(x);
+}
+
+/* Return x y + z, rounded once. */
+static __device__ __forceinline__ float tgi_attend_multiply_add(float x, float y, float z)
+{
+    return fmaf(x, y, z);
+}
+
+static __device__ __forceinline__ double tgi_attend_multiply_add(double x, double y, double z)
+{
+    return fma(x, y, z);
+}
+
+/* Return x y, which no addition is fused with. */
+static __device__ __forceinline__ float tgi_attend_multiply(float x, float y)
+{
+    return __fmul_rn(x, y);
+}
+
+static __device__ __forceinline__ double tgi_attend_multiply(double x, double y)
+{
+    return __dmul_rn(x, y);
+}
+
+/* Returns the factor that makes products scores to base 2. */
+template <typename Real>
+static __device__ __forceinline__ Real tgi_attend_find_scale(const tgi_attend_args &p)
+{
+    if constexpr (sizeof(Real) == sizeof(double))
+        return p.attention.scale * TGI_ATTEND_LOG2_E;
+    else
+        return p.scale;
+}
+
+/* Returns 1 if scores are softened. */
+template <typename Real>
+static __device__ __forceinline__ int tgi_attend_has_cap(const tgi_attend_args &p)
+{
+    if constexpr (sizeof(Real) == sizeof(double))
+        return p.attention.soft_cap != 0.0;
+    else
+        return p.cap != 0.0f;
+}
+
+/* Return cap tanh(x / cap). */
+static __device__ __forceinline__ float tgi_attend_soften(const tgi_attend_args &p, float x)
+{
+    const float power = tgi_ptx_exp2(fabsf(x) * p.cap_inverse * -2.8853900817779268f);
+    return copysignf(p.cap * ((1.0f - power) * tgi_ptx_reciprocal(1.0f + power)), x);
+}
+
+static __device__ __forceinline__ double tgi_attend_soften(const tgi_attend_args &p, double x)
+{
+    const double cap = p.attention.soft_cap * TGI_ATTEND_LOG2_E;
+    return cap * tanh(x / cap);
+}
+
+/* Store two neighbouring numbers at once. */
+static __device__ __forceinline__ void tgi_attend_store_two(float *to, float first, float second)
+{
+    *reinterpret_cast<float2 *>(to) = {first, second};
+}
+
+static __device__ __forceinline__ void tgi_attend_store_two(double *to, double first, double second)
+{
+    *reinterpret_cast<double2 *>(to) = {first, second};
+}
+
+#endif
