@@ -150,13 +150,14 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
     return unit;
 }
 
-/* T has 4 bytes, and the block one row of threads. */
+/* T has words of 4 bytes, and the block one row of threads. */
 template <typename T> TGI_NOT_INLINED static T __shfl_xor_sync(unsigned, T value, int lanes)
 {
-    uint32_t word;
-    memcpy(&word, &value, sizeof word);
-    word = tgi_sim_shuffle(word, (int)threadIdx.x % 32 ^ lanes);
-    memcpy(&value, &word, sizeof value);
+    uint32_t words[sizeof value / 4];
+    memcpy(words, &value, sizeof value);
+    for (size_t i = 0; i < sizeof value / 4; i++)
+        words[i] = tgi_sim_shuffle(words[i], (int)threadIdx.x % 32 ^ lanes);
+    memcpy(&value, words, sizeof value);
     return value;
 }
 

@@ -23,6 +23,17 @@ struct alignas(8) float2 {
     }
 };
 
+struct alignas(16) double2 {
+    double x, y;
+    double2() = default;
+    double2(const double2 &) = default;
+    TGI_NOT_INLINED double2 &operator=(const double2 &other)
+    {
+        tgi_sim_move(this, &other, sizeof *this);
+        return *this;
+    }
+};
+
 static inline float2 make_float2(float x, float y)
 {
     return {x, y};
@@ -114,6 +125,33 @@ static inline uint32_t __reduce_min_sync(unsigned, uint32_t word)
 static inline float __fmul_rn(float a, float b)
 {
     return a * b;
+}
+
+static inline double __dmul_rn(double a, double b)
+{
+    return a * b;
+}
+
+static inline double __hiloint2double(int high, int low)
+{
+    const uint64_t bits = (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline int __double2loint(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (int)(uint32_t)bits;
+}
+
+static inline int __double2hiint(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (int)(uint32_t)(bits >> 32);
 }
 
 /* These replace src/core/arithmetic_ptx.h and src/kernels/ptx/opaque.cuh. */

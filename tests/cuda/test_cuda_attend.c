@@ -33,13 +33,27 @@ static tg_attention parse(const char *text)
     return a;
 }
 
+/* Executes a plan of `text`, after which launches and boxes can be looked at. */
+static tg_status execute(tg_context *context, const char *text)
+{
+    fake_driver *fake = fake_reach();
+    const tg_attention a = parse(text);
+    tg_attention_plan *plan;
+    fake->boxes[0] = '\0';
+    fake->launch_count = 0;
+    if (tg_create_attention_plan(context, &a, &plan))
+        fail_msg("%s: %s", text, tg_get_error_detail());
+    const tg_status status = tg_execute_attention(plan, &a, NULL, 0, NULL);
+    tg_destroy_attention_plan(plan);
+    return status;
+}
+
 static void test_refusals(void **state)
 {
     static const struct {
         const char *text, *words[3];
-    } cases[] = {{"1,1,1,8,8,64", {"type = fp32", "bf16 or fp16"}},
-                 {"1,1,1,8,8,64:fp64", {"type = fp64", "device cpu"}},
-                 {"1,1,1,8,8,264:bf16", {"head_size = 264", "256"}},
+    } cases[] = {{"1,1,1,8,8,264:bf16", {"head_size = 264", "256"}},
+                 {"1,1,1,8,8,264", {"head_size = 264", "256"}},
                  {"1,1,1,8,8,64:fp16:dv=300", {"v_head_size = 300", "256"}},
                  {"1,1,1,1,1073741825,8:bf16", {"n = 1073741825", "2^30"}},
                  {"1,1,1,1073741825,1,8:bf16", {"m = 1073741825", "2^30"}},
@@ -61,24 +75,43 @@ static void test_refusals(void **state)
     const tg_attention a = parse("1,1,1,8,8,64:bf16");
     tg_attention_plan *plan;
     assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_UNSUPPORTED);
-    FAKE_ASSERT_DETAIL("compute capability 8.0", "7.5", "device cpu");
+    FAKE_ASSERT_DETAIL("compute capability 8.0", "7.5", "fp32 or fp64");
+    assert_int_equal(execute(context, "1,4,4,512,512,64"), TG_STATUS_OK);
+    assert_non_null(strstr(fake_reach()->kernel, "attend_sm75_fp32_64x64"));
     unsetenv("FAKE_CUDA_CAPABILITY");
     tg_destroy_context(context);
 }
 
-/* Executes a plan of `text`, after which launches and boxes can be looked at. */
-static tg_status execute(tg_context *context, const char *text)
+/* FP32 and FP64 have rows of multiply-adds on every chip. Few queries have tiles and splits of
+ * their own, and so have heads too large for a tile of many queries. */
+static void test_multiply_adds(void **state)
 {
-    fake_driver *fake = fake_reach();
-    const tg_attention a = parse(text);
-    tg_attention_plan *plan;
-    fake->boxes[0] = '\0';
-    fake->launch_count = 0;
-    if (tg_create_attention_plan(context, &a, &plan))
-        fail_msg("%s: %s", text, tg_get_error_detail());
-    const tg_status status = tg_execute_attention(plan, &a, NULL, 0, NULL);
-    tg_destroy_attention_plan(plan);
-    return status;
+    static const struct {
+        const char *text, *kernel;
+        int launch_count;
+    } cases[] = {{"4,16,16,512,512,64", "attend_sm75_fp32_64x64", 1},
+                 {"4,16,16,512,512,72:dv=128", "attend_sm75_fp32_64x128", 1},
+                 {"4,16,16,512,512,136", "attend_sm75_fp32_32x256", 1},
+                 {"1,32,8,1,4096,128", "tgi_attend_merge_fp32", 2},
+                 {"64,32,8,1,4096,128", "attend_sm75_fp32_16x128", 1},
+                 {"64,32,8,1,4096,200", "attend_sm75_fp32_16x256", 1},
+                 {"4,16,16,512,512,64:fp64", "attend_sm75_fp64_32x64", 1},
+                 {"4,16,16,512,512,128:fp64", "attend_sm75_fp64_32x128", 1},
+                 {"4,16,16,512,512,256:fp64", "attend_sm75_fp64_16x256", 1},
+                 {"1,32,8,1,4096,128:fp64", "tgi_attend_merge_fp64", 2}};
+    tg_context *context;
+    (void)state;
+    fake_reset();
+    context = fake_open_context("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (execute(context, cases[i].text))
+            fail_msg("%s: %s", cases[i].text, tg_get_error_detail());
+        if (!strstr(fake_reach()->kernel, cases[i].kernel))
+            fail_msg("%s: %s", cases[i].text, fake_reach()->kernel);
+        assert_int_equal(fake_reach()->launch_count, cases[i].launch_count);
+        assert_string_equal(fake_reach()->boxes, "");
+    }
+    tg_destroy_context(context);
 }
 
 static void test_boxes(void **state)
@@ -348,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_launch),     cmocka_unit_test(test_unaligned),
         cmocka_unit_test(test_splits),     cmocka_unit_test(test_many_heads),
         cmocka_unit_test(test_tiny_scale), cmocka_unit_test(test_many_keys),
-        cmocka_unit_test(test_shares),     cmocka_unit_test(test_loads)};
+        cmocka_unit_test(test_shares),     cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_multiply_adds)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

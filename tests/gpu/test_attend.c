@@ -16,6 +16,7 @@
 
 #include "attention/oracle.h"
 #include "check/check.h"
+#include "core/types.h"
 #include "gpu.h"
 #include "harness/stride.h"
 
@@ -48,7 +49,7 @@ static void open_device_case(tg_context *context, const attention_case *c, devic
     const struct {
         const void **at;
         int64_t bytes;
-    } lists[LIST_COUNT] = {{&a->slopes, 4 * a->head_count},
+    } lists[LIST_COUNT] = {{&a->slopes, tgi_type_bytes(tgi_attention_sum_type(a)) * a->head_count},
                            {(const void **)&a->query_offsets, 4 * (b + 1)},
                            {(const void **)&a->key_offsets, 4 * (b + 1)},
                            {(const void **)&a->key_lengths, 4 * b},
@@ -105,20 +106,23 @@ static void check_case(tg_context *context, attention_case *c, int i)
     case_close(c);
 }
 
-/* Draws an attention of a type that a GPU has. */
-static tg_attention draw(int index, uint64_t *random)
+/* The types of tensor cores, and those of multiply-adds. */
+static const tg_type types[][2] = {{TG_TYPE_FP16, TG_TYPE_BF16}, {TG_TYPE_FP32, TG_TYPE_FP64}};
+
+/* Draws an attention of one of two types. */
+static tg_attention draw(const tg_type type[2], int index, uint64_t *random)
 {
     tg_attention a = draw_attention(random);
-    a.type = index % 2 ? TG_TYPE_BF16 : TG_TYPE_FP16;
+    a.type = type[index % 2];
     return a;
 }
 
-static void run_hostile(attention_fill fill, uint64_t seed)
+static void run_hostile(const tg_type type[2], attention_fill fill, uint64_t seed)
 {
     tg_context *context = gpu_open_context();
     uint64_t random = stride_choose_seed(seed);
     for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
-        const tg_attention a = draw(i, &random);
+        const tg_attention a = draw(type, i, &random);
         attention_case c;
         case_open(&c, &a, fill, i % 3 != 0, &random);
         check_case(context, &c, i);
@@ -129,13 +133,20 @@ static void run_hostile(attention_fill fill, uint64_t seed)
 static void test_hostile(void **state)
 {
     (void)state;
-    run_hostile(FILL_UNIFORM_HEADS, 11);
+    run_hostile(types[0], FILL_UNIFORM_HEADS, 11);
 }
 
 static void test_nonfinite(void **state)
 {
     (void)state;
-    run_hostile(FILL_NONFINITE_HEADS, 12);
+    run_hostile(types[0], FILL_NONFINITE_HEADS, 12);
+}
+
+static void test_multiply_adds(void **state)
+{
+    (void)state;
+    run_hostile(types[1], FILL_UNIFORM_HEADS, 19);
+    run_hostile(types[1], FILL_NONFINITE_HEADS, 20);
 }
 
 /* A V of ones gives ones in D's 16 bits, and zeros where no key is seen. */
@@ -145,7 +156,7 @@ static void test_ones(void **state)
     uint64_t random = stride_choose_seed(13);
     (void)state;
     for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
-        const tg_attention a = draw(i, &random);
+        const tg_attention a = draw(types[0], i, &random);
         attention_case c;
         case_open(&c, &a, FILL_V_ONES, 0, &random);
         assert_int_equal(run(context, &c, NULL), TG_STATUS_OK);
@@ -163,27 +174,33 @@ static void test_ones(void **state)
     tg_destroy_context(context);
 }
 
-/* The parts of long keys, of few queries and of many. */
-static void test_long(void **state)
+/* The parts of long keys, of few queries and of many, by a pair of types. */
+static void run_long(const tg_type type[2], uint64_t seed)
 {
     static const int64_t lengths[][3] = {{1, 1, 5003},  {2, 3, 4096},   {1, 16, 8191},
                                          {1, 77, 3001}, {1, 200, 2500}, {3, 129, 1100}};
     const int case_count = 2 * (int)(sizeof lengths / sizeof lengths[0]);
     tg_context *context = gpu_open_context();
-    uint64_t random = stride_choose_seed(14);
-    (void)state;
+    uint64_t random = stride_choose_seed(seed);
     for (int i = stride_get_first(); i < case_count; i += stride_get()) {
         const int64_t *length = lengths[i / 2];
         tg_attention a;
         attention_case c;
-        tg_init_attention(&a, sizeof a, i % 2 ? TG_TYPE_BF16 : TG_TYPE_FP16, length[0], 4, 2,
-                          length[1], length[2], i % 4 < 2 ? 64 : 128);
+        tg_init_attention(&a, sizeof a, type[i % 2], length[0], 4, 2, length[1],
+                          length[2], i % 4 < 2 ? 64 : 128);
         a.causal = (tg_causal)(i % 3);
         a.has_log_sum_exp = 1;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
         check_case(context, &c, i);
     }
     tg_destroy_context(context);
+}
+
+static void test_long(void **state)
+{
+    (void)state;
+    run_long(types[0], 14);
+    run_long(types[1], 21);
 }
 
 /* Heads of each row where lists tell the keys: threads copy whole steps of V that not all queries
@@ -359,7 +376,8 @@ int main(void)
         cmocka_unit_test(test_hostile), cmocka_unit_test(test_nonfinite),
         cmocka_unit_test(test_ones),    cmocka_unit_test(test_long),
         cmocka_unit_test(test_runs),    cmocka_unit_test(test_short),
-        cmocka_unit_test(test_dense),   cmocka_unit_test(test_mutants)};
+        cmocka_unit_test(test_dense),   cmocka_unit_test(test_mutants),
+        cmocka_unit_test(test_multiply_adds)};
     if (!gpu_is_there(sizeof tests / sizeof tests[0]))
         return GPU_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);

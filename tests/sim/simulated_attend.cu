@@ -1,7 +1,8 @@
 /*
- * Kernels of attention on mma.sync for the simulator, and mutants of them that wait for too little.
+ * Kernels of attention on mma.sync and CUDA cores for the simulator, and mutants of them that wait for too little.
  */
 #include "kernels/attend/attend_few_keys.cuh"
+#include "kernels/attend/attend_multiply_adds.cuh"
 
 /* The shared memory of a block: the most that sm_90 gives, which suffices any kernel. */
 __shared__ char shared[227 << 10];
@@ -68,6 +69,7 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
 #define SIMULATED_clusters(...)
 #define SIMULATED_short_sequences(...)
 #define SIMULATED_few_keys SIMULATED_ATTEND_sm80
+#define SIMULATED_ATTEND_sm75 SIMULATED_ATTEND_sm80
 #define SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles)                   \
     extern "C" void simulated_##products##_##type##_##queries##x##head(                            \
         const tgi_attend_args *args)                                                               \
@@ -77,12 +79,12 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
     }
 #include "core/attention_kernels.def"
 
-extern "C" void simulated_merge_bf16(const tgi_attend_args *args)
-{
-    tgi_attend_merge<TG_TYPE_BF16>(*args);
-}
-
-extern "C" void simulated_merge_fp16(const tgi_attend_args *args)
-{
-    tgi_attend_merge<TG_TYPE_FP16>(*args);
-}
+#define SIMULATED_MERGE(name, type)                                                                \
+    extern "C" void name(const tgi_attend_args *args)                                              \
+    {                                                                                              \
+        tgi_attend_merge<type>(*args);                                                             \
+    }
+SIMULATED_MERGE(simulated_merge_bf16, TG_TYPE_BF16)
+SIMULATED_MERGE(simulated_merge_fp16, TG_TYPE_FP16)
+SIMULATED_MERGE(simulated_merge_fp32, TG_TYPE_FP32)
+SIMULATED_MERGE(simulated_merge_fp64, TG_TYPE_FP64)

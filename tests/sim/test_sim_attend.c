@@ -37,11 +37,13 @@
 #define ROW_warps DECLARE
 #define ROW_splits DECLARE
 #define ROW_few_keys DECLARE
+#define ROW_multiply_adds DECLARE
+#define ROW_few_multiply_adds DECLARE
 #define DECLARE(symbol, name) extern tgi_sim_body symbol;
 #include "core/attention_kernels.def"
 #undef DECLARE
-extern tgi_sim_body simulated_merge_bf16, simulated_merge_fp16, simulated_rash, simulated_lone,
-    simulated_turns, simulated_rash_turns;
+extern tgi_sim_body simulated_merge_bf16, simulated_merge_fp16, simulated_merge_fp32,
+    simulated_merge_fp64, simulated_rash, simulated_lone, simulated_turns, simulated_rash_turns;
 
 static const struct {
     const char *name;
@@ -92,7 +94,7 @@ static void open_on(simulated_case *s, attention_case *c, tgi_machine machine)
                                      .workspace = s->workspace};
     s->args = tgi_cuda_make_attend_args(&call);
     tg_attention *a = &s->args.attention;
-    a->slopes = keep_list(s, a->slopes, 4 * a->head_count);
+    a->slopes = keep_list(s, a->slopes, tgi_type_bytes(tgi_attention_sum_type(a)) * a->head_count);
     a->query_offsets = keep_list(s, a->query_offsets, 4 * (a->batch_count + 1));
     a->key_offsets = keep_list(s, a->key_offsets, 4 * (a->batch_count + 1));
     a->key_lengths = keep_list(s, a->key_lengths, 4 * a->batch_count);
@@ -141,18 +143,27 @@ static int launch(const simulated_case *s, tgi_sim_body *body, int64_t blocks, i
                           .grid = {(unsigned)blocks, 1},
                           .block = {(unsigned)threads, 1}};
     for (int id = 0; id < TGI_ATTENTION_TENSOR_COUNT; id++) {
+        const tgi_attention_tensor t = tgi_attention_get(&s->c->attention, id);
         if (s->c->memory[id])
-            add_operand(&run, names[id], names[id] == 'B' || names[id] == 'L' ? 4 : 2,
-                        names[id] == 'D' || names[id] == 'L', s->c->memory[id], s->c->bytes[id]);
+            add_operand(&run, names[id], (int)t.element_bytes, t.is_output, s->c->memory[id],
+                        s->c->bytes[id]);
     }
     if (s->choice.workspace_bytes > 0)
-        add_operand(&run, 'W', 4, 1, s->workspace, s->choice.workspace_bytes);
+        add_operand(&run, 'W', (int)tgi_type_bytes(tgi_attention_sum_type(&s->c->attention)), 1, s->workspace, s->choice.workspace_bytes);
     add_operand(&run, 'X', 4, 0, s->lists, LIST_BYTES);
     assert_int_equal(tgi_sim_run(&run, &record), TG_STATUS_OK);
     text[0] = '\0';
     if (record.finding_count > 0)
         tgi_sim_describe(&record.findings[0], "attend", run.block, text, 256);
     return record.finding_count;
+}
+
+static tgi_sim_body *find_merge(tg_type type)
+{
+    return type == TG_TYPE_BF16   ? simulated_merge_bf16
+           : type == TG_TYPE_FP16 ? simulated_merge_fp16
+           : type == TG_TYPE_FP32 ? simulated_merge_fp32
+                                  : simulated_merge_fp64;
 }
 
 static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
@@ -166,8 +177,8 @@ static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
                                : launch(s, body, blocks, (int)s->choice.block_threads,
                                         s->choice.shared_bytes, text);
     if (s->choice.split_count > 1 && findings == 0)
-        findings = launch(s, a->type == TG_TYPE_BF16 ? simulated_merge_bf16 : simulated_merge_fp16,
-                          merged, 32 * tgi_attend_count_merge_warps(s->args.split_count), 0, text);
+        findings = launch(s, find_merge(a->type), merged,
+                          32 * tgi_attend_count_merge_warps(s->args.split_count), 0, text);
     return findings;
 }
 
@@ -194,20 +205,34 @@ static void check_drawn(const simulated_case *s, attention_case *c, int number)
         fail_msg("case %d %s: %g of the bound", number, problem, worst);
 }
 
-static void test_rows(void **state)
+/* Draws cases of the types that are FP32 and FP64, or BF16 and FP16. */
+static void check_rows(int is_wide, uint64_t seed)
 {
-    uint64_t random = stride_choose_seed(21);
-    (void)state;
+    uint64_t random = stride_choose_seed(seed);
     for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
-        const tg_attention a = draw(i, &random);
+        tg_attention a = draw(i, &random);
         attention_case c;
         simulated_case s;
+        if (is_wide)
+            a.type = i % 2 ? TG_TYPE_FP32 : TG_TYPE_FP64;
         case_open(&c, &a, i % 3 ? FILL_UNIFORM_HEADS : FILL_NONFINITE_HEADS, i % 7 > 3, &random);
         open_simulated(&s, &c);
         check_drawn(&s, &c, i);
         close_simulated(&s);
         case_close(&c);
     }
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    check_rows(0, 21);
+}
+
+static void test_multiply_adds(void **state)
+{
+    (void)state;
+    check_rows(1, 28);
 }
 
 /* Rows of few keys, or of many in a narrow window: on a chip of one multiprocessor a block goes
@@ -367,7 +392,8 @@ static void test_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),         cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_multiply_adds),
+        cmocka_unit_test(test_splits),
         cmocka_unit_test(test_few_keys),     cmocka_unit_test(test_ones),
         cmocka_unit_test(test_shorter_keys), cmocka_unit_test(test_mutants),
         cmocka_unit_test(test_turns)};
