@@ -15,8 +15,9 @@
  * Structs, statuses, contexts, streams, ownership and threads follow tilegemm.h. On the CPU the
  * bits of a row of D depend on its own query, its keys and the instruction set alone: never on the
  * number of threads, the batch, the other rows or where memory lies. On a GPU they depend on the
- * sizes of the plan too, which decide how keys are split. GPUs from compute capability 8.0 on have
- * attention of BF16 and FP16, with head sizes up to 256 and lengths up to 2^30.
+ * sizes of the plan too, which decide how keys are split. GPUs from compute capability 7.5 on have
+ * attention of FP32 and FP64, and from 8.0 on of BF16 and FP16, with head sizes up to 256 and
+ * lengths up to 2^30.
  *
  * SPDX-License-Identifier: MIT
  */

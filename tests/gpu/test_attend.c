@@ -343,16 +343,16 @@ static void break_attention(tg_attention *a, int mutant)
 }
 #define MUTANT_COUNT 5
 
-/* The oracle refuses each of them. */
+/* The oracle refuses each of them, of FP16 and of FP32. */
 static void test_mutants(void **state)
 {
     tg_context *context = gpu_open_context();
     (void)state;
-    for (int mutant = 0; mutant < MUTANT_COUNT; mutant++) {
+    for (int mutant = 0; mutant < 2 * MUTANT_COUNT; mutant++) {
         tg_attention a;
         attention_case c;
         uint64_t random = 15;
-        tg_init_attention(&a, sizeof a, TG_TYPE_FP16, 1, 4, 2, 50, 70, 24);
+        tg_init_attention(&a, sizeof a, types[mutant % 2][0], 1, 4, 2, 50, 70, 24);
         a.causal = TG_CAUSAL_BOTTOM_RIGHT;
         a.keys_before = 5;
         a.has_bias = a.has_slopes = 1;
@@ -360,7 +360,7 @@ static void test_mutants(void **state)
         assert_int_equal(run(context, &c, NULL), TG_STATUS_OK);
         assert_true(case_compare(&c, "cuda") <= 1.0);
         tg_attention broken = c.attention;
-        break_attention(&broken, mutant);
+        break_attention(&broken, mutant / 2);
         case_poison(&c);
         assert_int_equal(run(context, &c, &broken), TG_STATUS_OK);
         if (case_compare(&c, "cuda") <= 1.0)
