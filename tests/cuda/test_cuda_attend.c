@@ -377,11 +377,11 @@ static void test_loads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_boxes),
-        cmocka_unit_test(test_launch),     cmocka_unit_test(test_unaligned),
-        cmocka_unit_test(test_splits),     cmocka_unit_test(test_many_heads),
-        cmocka_unit_test(test_tiny_scale), cmocka_unit_test(test_many_keys),
-        cmocka_unit_test(test_shares),     cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_boxes),
+        cmocka_unit_test(test_launch),       cmocka_unit_test(test_unaligned),
+        cmocka_unit_test(test_splits),       cmocka_unit_test(test_many_heads),
+        cmocka_unit_test(test_tiny_scale),   cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_shares),       cmocka_unit_test(test_loads),
         cmocka_unit_test(test_multiply_adds)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

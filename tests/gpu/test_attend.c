@@ -186,8 +186,8 @@ static void run_long(const tg_type type[2], uint64_t seed)
         const int64_t *length = lengths[i / 2];
         tg_attention a;
         attention_case c;
-        tg_init_attention(&a, sizeof a, type[i % 2], length[0], 4, 2, length[1],
-                          length[2], i % 4 < 2 ? 64 : 128);
+        tg_init_attention(&a, sizeof a, type[i % 2], length[0], 4, 2, length[1], length[2],
+                          i % 4 < 2 ? 64 : 128);
         a.causal = (tg_causal)(i % 3);
         a.has_log_sum_exp = 1;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
@@ -373,10 +373,10 @@ static void test_mutants(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hostile), cmocka_unit_test(test_nonfinite),
-        cmocka_unit_test(test_ones),    cmocka_unit_test(test_long),
-        cmocka_unit_test(test_runs),    cmocka_unit_test(test_short),
-        cmocka_unit_test(test_dense),   cmocka_unit_test(test_mutants),
+        cmocka_unit_test(test_hostile),      cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_ones),         cmocka_unit_test(test_long),
+        cmocka_unit_test(test_runs),         cmocka_unit_test(test_short),
+        cmocka_unit_test(test_dense),        cmocka_unit_test(test_mutants),
         cmocka_unit_test(test_multiply_adds)};
     if (!gpu_is_there(sizeof tests / sizeof tests[0]))
         return GPU_SKIPPED;

@@ -149,7 +149,8 @@ static int launch(const simulated_case *s, tgi_sim_body *body, int64_t blocks, i
                         s->c->bytes[id]);
     }
     if (s->choice.workspace_bytes > 0)
-        add_operand(&run, 'W', (int)tgi_type_bytes(tgi_attention_sum_type(&s->c->attention)), 1, s->workspace, s->choice.workspace_bytes);
+        add_operand(&run, 'W', (int)tgi_type_bytes(tgi_attention_sum_type(&s->c->attention)), 1,
+                    s->workspace, s->choice.workspace_bytes);
     add_operand(&run, 'X', 4, 0, s->lists, LIST_BYTES);
     assert_int_equal(tgi_sim_run(&run, &record), TG_STATUS_OK);
     text[0] = '\0';
@@ -392,10 +393,9 @@ static void test_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),         cmocka_unit_test(test_multiply_adds),
-        cmocka_unit_test(test_splits),
-        cmocka_unit_test(test_few_keys),     cmocka_unit_test(test_ones),
-        cmocka_unit_test(test_shorter_keys), cmocka_unit_test(test_mutants),
-        cmocka_unit_test(test_turns)};
+        cmocka_unit_test(test_rows),    cmocka_unit_test(test_multiply_adds),
+        cmocka_unit_test(test_splits),  cmocka_unit_test(test_few_keys),
+        cmocka_unit_test(test_ones),    cmocka_unit_test(test_shorter_keys),
+        cmocka_unit_test(test_mutants), cmocka_unit_test(test_turns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,8 +72,8 @@ tgi_attend_store_joined(const tgi_attend_args &p, const tgi_attend_place &place,
     const int query = place.first_query + row.query;
     if (p.split_count > 1) {
         tgi_attend_write_state(
-            tgi_attend_find_split<float>(p, place.split, place.batch, row.head, row.query), v_size, e,
-            sums, largest, total);
+            tgi_attend_find_split<float>(p, place.split, place.batch, row.head, row.query), v_size,
+            e, sums, largest, total);
         return;
     }
     if (e < v_size)

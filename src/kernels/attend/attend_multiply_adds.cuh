@@ -160,8 +160,8 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
                 TGI_FOR_UNROLLED(e, UNIT)
                 TGI_FOR_UNROLLED(b, Blocks)
                 TGI_FOR_UNROLLED(half, 2)
-                scores[b][j][2 * half + i] = tgi_attend_multiply_add(
-                    line[b][half][e], key[e], scores[b][j][2 * half + i]);
+                scores[b][j][2 * half + i] =
+                    tgi_attend_multiply_add(line[b][half][e], key[e], scores[b][j][2 * half + i]);
             }
         }
     }
@@ -316,8 +316,7 @@ static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_att
         tgi_start_next();
     if (has_lists)
         tgi_wait_for_stream();
-    const tgi_attend_place place =
-        tgi_attend_find_block<Queries, Keys>(p, blockIdx.x, 0);
+    const tgi_attend_place place = tgi_attend_find_block<Queries, Keys>(p, blockIdx.x, 0);
     if (!has_lists)
         tgi_wait_for_stream();
     if (place.first >= place.row_count)

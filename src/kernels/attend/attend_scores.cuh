@@ -200,10 +200,12 @@ tgi_attend_find_largest(Real scale, const Real (&scores)[Blocks][Keys / 8][4],
         most[i] = before;
         TGI_FOR_UNROLLED(j, Keys / 8)
         most[j % CHAINS] =
-            tgi_attend_larger(most[j % CHAINS], tgi_attend_larger(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
+            tgi_attend_larger(most[j % CHAINS], tgi_attend_larger(scores[b][j][2 * half],
+                                                                  scores[b][j][2 * half + 1]));
         Real largest = most[0];
         if constexpr (CHAINS == 4)
-            largest = tgi_attend_larger(tgi_attend_larger(most[0], most[1]), tgi_attend_larger(most[2], most[3]));
+            largest = tgi_attend_larger(tgi_attend_larger(most[0], most[1]),
+                                        tgi_attend_larger(most[2], most[3]));
         largest = tgi_attend_larger(largest, __shfl_xor_sync(~0u, largest, 1));
         largest = tgi_attend_larger(largest, __shfl_xor_sync(~0u, largest, 2));
         const Real scaled = largest == -INFINITY ? Real(0) : tgi_attend_multiply(largest, scale);
