@@ -137,7 +137,7 @@ static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &
                                                          const tgi_attend_place &place, int key_0,
                                                          Real (&scores)[Blocks][Keys / 8][4])
 {
-    enum { GROUP = 16 };
+    enum { GROUP = Keys < 16 ? Keys : 16 };
     const int first = key_0 + tgi_thread() % 4 * 2;
 #pragma unroll 1
     for (int group = 0; group < Keys; group += GROUP) {
