@@ -120,14 +120,21 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
             });
     }
 
-    /* Copies K, or V if is_v is 1, of the step from key_0 on, if there is one. */
-    __device__ __forceinline__ void copy_keys(int is_v, int key_0) const
+    /* Returns the first key of tile i. Tiles are K and V of step after step. */
+    __device__ __forceinline__ int find_key(int i) const
     {
-        const tg_heads &heads = is_v ? p.attention.v : p.attention.k;
+        return place.begin + i / 2 * Keys;
+    }
+
+    /* Copies tile i, if there is one. */
+    __device__ __forceinline__ void copy_keys(int i) const
+    {
+        const int is_v = i % 2, key_0 = find_key(i);
+        const tg_attention &a = p.attention;
+        const tg_heads &heads = is_v ? a.v : a.k;
         if (key_0 < place.end)
             tgi_attend_copy_reals<Real, Head, Keys, 32 * Warps>(
-                is_v ? v : k, heads,
-                static_cast<int>(is_v ? p.attention.v_head_size : p.attention.head_size),
+                is_v ? v : k, heads, static_cast<int>(is_v ? a.v_head_size : a.head_size),
                 p.has_units[1 + is_v], [&](int row) {
                     return key_0 + row < place.keys
                                ? tgi_attend_find_key(p, place, heads, key_0 + row)
@@ -244,35 +251,59 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
         }
     }
 
-    __device__ __forceinline__ void step(Real scale, int key_0)
+    /* Goes through the tiles. While one is read, the next is copied. */
+    __device__ __forceinline__ void run(Real scale)
     {
-        const int is_edge = tgi_attend_is_edge<Keys>(place, key_0);
-        const int is_hiding = is_edge && tgi_attend_hides<Keys>(place, key_0);
-        score_array scores;
-        row_array factors;
-        tgi_copy_async_wait<0>();
-        __syncthreads(); /* K is there, and all warps have read the last V */
-        copy_keys(1, key_0);
-        score(scores);
-        if (!p.is_plain)
-            tgi_attend_finish<Keys, Blocks>(p, place, key_0, scores);
-        if (is_edge)
-            tgi_attend_hide<Keys, Blocks>(p, place, key_0, scores);
-        weigh(scale, key_0, is_hiding, scores, factors);
-        tgi_copy_async_wait<0>();
-        __syncthreads(); /* V is there, and all warps have read K */
-        copy_keys(0, key_0 + Keys);
-        if (is_hiding)
-            add<1>(factors);
-        else
-            add<0>(factors);
+        row_array factors = {};
+#pragma unroll 1
+        for (int i = -1; find_key(i) < place.end; i++) {
+            const int key_0 = find_key(i), is_edge = tgi_attend_is_edge<Keys>(place, key_0);
+            const int is_hiding = is_edge && tgi_attend_hides<Keys>(place, key_0);
+            tgi_copy_async_wait<0>();
+            __syncthreads(); /* tile i is there, and all warps have read the one before */
+            copy_keys(i + 1);
+            if (i < 0)
+                continue;
+            if (i % 2 == 0) {
+                score_array scores;
+                score(scores);
+                if (!p.is_plain)
+                    tgi_attend_finish<Keys, Blocks>(p, place, key_0, scores);
+                if (is_edge)
+                    tgi_attend_hide<Keys, Blocks>(p, place, key_0, scores);
+                weigh(scale, key_0, is_hiding, scores, factors);
+            } else if (is_hiding) {
+                add<1>(factors);
+            } else {
+                add<0>(factors);
+            }
+        }
+    }
+
+    /* Stores the lane's elements of a row of D, which begins at `d`. */
+    __device__ __forceinline__ void store_row(Real *d, int b, int half) const
+    {
+        const int size = static_cast<int>(p.attention.v_head_size), first = tgi_thread() % 4 * 2;
+        const int64_t stride = p.attention.d.element_stride;
+        const Real total = state.total[b][half];
+        const Real factor = total == 0 ? Real(1) : 1 / total;
+        const int is_whole = p.has_d_units && size % 2 == 0;
+        d += first * stride;
+        TGI_FOR_UNROLLED(j, Head / 8)
+        {
+            const Real *const own = &state.sums[b][j][2 * half];
+            if (is_whole && 8 * j + first < size)
+                tgi_attend_store_two(d + 8 * j, own[0] * factor, own[1] * factor);
+            TGI_FOR_UNROLLED(i, 2)
+            if (!is_whole && 8 * j + first + i < size)
+                d[(8 * j + i) * stride] = own[i] * factor;
+        }
     }
 
     /* Stores the lane's elements of D or of a split. */
     __device__ __forceinline__ void store(Real scale)
     {
         const tg_attention &a = p.attention;
-        const int first = tgi_thread() % 4 * 2;
         tgi_attend_add_totals(state);
         if (p.split_count > 1) {
             tgi_attend_store_splits<Head, Blocks>(p, place, scale, state);
@@ -284,21 +315,15 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
             const tgi_attend_row_place row =
                 tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
             const int query = place.first_query + row.query;
-            const Real total = state.total[b][half];
             if (!row.is_there)
                 continue;
-            const int64_t d = tgi_attend_offset(a.d, place.query_entry, row.head, query);
-            TGI_FOR_UNROLLED(j, Head / 8)
-            {
-                const Real *const own = &state.sums[b][j][2 * half];
-                const Real pair[2] = {own[0], own[1]};
-                if (8 * j + first < a.v_head_size)
-                    tgi_attend_store_pair<Type>(p, d, 8 * j + first, pair, total);
-            }
-            if (first == 0 && a.has_log_sum_exp)
+            store_row(static_cast<Real *>(a.d.data) +
+                          tgi_attend_offset(a.d, place.query_entry, row.head, query),
+                      b, half);
+            if (tgi_thread() % 4 == 0 && a.has_log_sum_exp)
                 tgi_attend_store_log(
                     p, tgi_attend_offset(a.log_sum_exp, place.query_entry, row.head, query),
-                    state.largest[b][half] * scale, total);
+                    state.largest[b][half] * scale, state.total[b][half]);
         }
     }
 };
@@ -324,11 +349,7 @@ static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_att
     steps_type steps(p, place, tgi_shared_address(shared));
     const Real scale = p.is_plain ? tgi_attend_find_scale<Real>(p) : Real(1);
     steps.copy_queries();
-    steps.copy_keys(0, place.begin);
-#pragma unroll 1
-    for (int key_0 = place.begin; key_0 < place.end; key_0 += Keys)
-        steps.step(scale, key_0);
-    tgi_copy_async_wait<0>();
+    steps.run(scale);
     steps.store(scale);
 }
 
