@@ -176,6 +176,7 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
     /* Turns scores into weights in shared memory, and adds these to their sums. If is_hiding is 1,
      * the weight of a key that a row does not see becomes -1. */
     __device__ __forceinline__ void weigh(Real scale, int key_0, int is_hiding,
+                                          const tgi_attend_row_place (&rows)[Blocks][2],
                                           const score_array &scores, row_array &factors)
     {
         row_array references;
@@ -184,8 +185,7 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
         TGI_FOR_UNROLLED(b, Blocks)
         TGI_FOR_UNROLLED(half, 2)
         {
-            const tgi_attend_row_place row =
-                tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
+            const tgi_attend_row_place &row = rows[b][half];
             const int low = is_hiding ? row.low - key_0 - 2 * lane : -Keys;
             const int high = is_hiding ? row.high - key_0 - 2 * lane : Keys;
             const uint32_t own =
@@ -269,9 +269,14 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
                 score(scores);
                 if (!p.is_plain)
                     tgi_attend_finish<Keys, Blocks>(p, place, key_0, scores);
-                if (is_edge)
-                    tgi_attend_hide<Keys, Blocks>(p, place, key_0, scores);
-                weigh(scale, key_0, is_hiding, scores, factors);
+                tgi_attend_row_place rows[Blocks][2] = {};
+                TGI_FOR_UNROLLED(b, Blocks)
+                TGI_FOR_UNROLLED(half, 2)
+                if (is_edge) {
+                    rows[b][half] = tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
+                    tgi_attend_hide_row<Keys>(rows[b][half], key_0, half, scores[b]);
+                }
+                weigh(scale, key_0, is_hiding, rows, scores, factors);
             } else if (is_hiding) {
                 add<1>(factors);
             } else {
@@ -292,11 +297,13 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
         TGI_FOR_UNROLLED(j, Head / 8)
         {
             const Real *const own = &state.sums[b][j][2 * half];
-            if (is_whole && 8 * j + first < size)
-                tgi_attend_store_two(d + 8 * j, own[0] * factor, own[1] * factor);
-            TGI_FOR_UNROLLED(i, 2)
-            if (!is_whole && 8 * j + first + i < size)
-                d[(8 * j + i) * stride] = own[i] * factor;
+            if (8 * j + first < size && is_whole)
+                tgi_attend_store_two(d, own[0] * factor, own[1] * factor);
+            if (8 * j + first < size && !is_whole)
+                d[0] = own[0] * factor;
+            if (8 * j + first + 1 < size && !is_whole)
+                d[stride] = own[1] * factor;
+            d += 8 * stride;
         }
     }
 

@@ -300,7 +300,7 @@ static __device__ __forceinline__ void
 tgi_attend_add_splits(const tgi_attend_args &p, const Real *splits, int first, int stride,
                       Real (&end)[2], Real (&sums)[TGI_ATTEND_HEAD_MAX / 32])
 {
-    enum { ROUND = 4, EACH = TGI_ATTEND_HEAD_MAX / 32 };
+    enum { ROUND = 16 / sizeof(Real), EACH = TGI_ATTEND_HEAD_MAX / 32 };
     const int size = static_cast<int>(p.attention.v_head_size), lane = tgi_thread() % 32;
     const int reals = static_cast<int>(tgi_attend_split_reals(size));
 #pragma unroll 1
