@@ -1,5 +1,6 @@
 /*
- * Kernels of attention on mma.sync and CUDA cores for the simulator, and mutants of them that wait for too little.
+ * Kernels of attention on mma.sync and CUDA cores for the simulator, and mutants of those on
+ * mma.sync that wait for too little.
  */
 #include "kernels/attend/attend_few_keys.cuh"
 #include "kernels/attend/attend_multiply_adds.cuh"

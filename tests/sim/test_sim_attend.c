@@ -1,7 +1,7 @@
 /*
- * The kernels of attention on mma.sync in the simulator, against the oracle of tests/attention: no
- * race, no copy that was not waited for, no access beside the operands. Mutants that wait for too
- * little must be found.
+ * The kernels of attention on mma.sync and CUDA cores in the simulator, against the oracle of
+ * tests/attention: no race, no copy that was not waited for, no access beside the operands. Mutants
+ * that wait for too little must be found.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -62,6 +62,11 @@ static tgi_sim_body *find_body(const char *name)
     fail_msg("no %s", name);
     return NULL;
 }
+
+static tgi_sim_body *const merges[] = {[TG_TYPE_FP32] = simulated_merge_fp32,
+                                       [TG_TYPE_FP64] = simulated_merge_fp64,
+                                       [TG_TYPE_BF16] = simulated_merge_bf16,
+                                       [TG_TYPE_FP16] = simulated_merge_fp16};
 
 /* A case as a launch takes it. */
 typedef struct simulated_case {
@@ -159,14 +164,6 @@ static int launch(const simulated_case *s, tgi_sim_body *body, int64_t blocks, i
     return record.finding_count;
 }
 
-static tgi_sim_body *find_merge(tg_type type)
-{
-    return type == TG_TYPE_BF16   ? simulated_merge_bf16
-           : type == TG_TYPE_FP16 ? simulated_merge_fp16
-           : type == TG_TYPE_FP32 ? simulated_merge_fp32
-                                  : simulated_merge_fp64;
-}
-
 static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
 {
     const tg_attention *a = &s->args.attention;
@@ -178,7 +175,7 @@ static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
                                : launch(s, body, blocks, (int)s->choice.block_threads,
                                         s->choice.shared_bytes, text);
     if (s->choice.split_count > 1 && findings == 0)
-        findings = launch(s, find_merge(a->type), merged,
+        findings = launch(s, merges[a->type], merged,
                           32 * tgi_attend_count_merge_warps(s->args.split_count), 0, text);
     return findings;
 }
@@ -206,7 +203,7 @@ static void check_drawn(const simulated_case *s, attention_case *c, int number)
         fail_msg("case %d %s: %g of the bound", number, problem, worst);
 }
 
-/* Draws cases of the types that are FP32 and FP64, or BF16 and FP16. */
+/* Checks drawn cases of FP32 and FP64 if is_wide is 1, else of BF16 and FP16. */
 static void check_rows(int is_wide, uint64_t seed)
 {
     uint64_t random = stride_choose_seed(seed);

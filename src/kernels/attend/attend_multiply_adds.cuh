@@ -15,7 +15,7 @@
 
 #include "kernels/attend/attend.cuh"
 
-/* Reads 16 bytes, or two numbers. */
+/* Read 16 bytes, or one number or two. */
 static __device__ __forceinline__ void tgi_attend_read_reals(float (&value)[4], uint32_t shared)
 {
     tgi_attend_read_unit(value, shared);
@@ -31,6 +31,19 @@ static __device__ __forceinline__ void tgi_attend_read_reals(double (&value)[2],
     const uint4 unit = tgi_read_shared_unit(shared);
     value[0] = __hiloint2double(static_cast<int>(unit.y), static_cast<int>(unit.x));
     value[1] = __hiloint2double(static_cast<int>(unit.w), static_cast<int>(unit.z));
+}
+
+static __device__ __forceinline__ void tgi_attend_read_reals(float (&value)[1], uint32_t shared)
+{
+    value[0] = tgi_read_shared_4(shared);
+}
+
+static __device__ __forceinline__ void tgi_attend_read_reals(double (&value)[1], uint32_t shared)
+{
+    float word[2];
+    tgi_read_shared_8(shared, word);
+    value[0] = __hiloint2double(static_cast<int>(__float_as_uint(word[1])),
+                                static_cast<int>(__float_as_uint(word[0])));
 }
 
 static __device__ __forceinline__ void tgi_attend_write_two(uint32_t shared, float first,
@@ -209,9 +222,10 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
     }
 
     /* Rescales the sums so far and adds weights times V. If Is_hiding is 1, negative weights are
-     * those of hidden keys, whose V may be Inf or NaN. */
+     * those of hidden keys, whose V may be Inf or NaN. Such steps go key by key, in less code. */
     template <int Is_hiding> __device__ __forceinline__ void add(const row_array &factors)
     {
+        enum { AT_ONCE = Is_hiding ? 1 : static_cast<int>(UNIT) };
         const uint32_t own_weights = weights + find_first_row() * WEIGHT_BYTES;
         const uint32_t own_v = v + tgi_thread() % 4 * 2 * BYTES;
         const int size = static_cast<int>(p.attention.v_head_size);
@@ -221,14 +235,14 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
             if (pass * PASS >= size)
                 continue;
 #pragma unroll 1
-            for (int key = 0; key < Keys; key += UNIT) {
-                Real weight[Blocks][2][UNIT];
+            for (int key = 0; key < Keys; key += AT_ONCE) {
+                Real weight[Blocks][2][AT_ONCE];
                 TGI_FOR_UNROLLED(b, Blocks)
                 TGI_FOR_UNROLLED(half, 2)
                 tgi_attend_read_reals(weight[b][half], own_weights +
                                                            (16 * b + 8 * half) * WEIGHT_BYTES +
                                                            key * BYTES);
-                TGI_FOR_UNROLLED(e, UNIT)
+                TGI_FOR_UNROLLED(e, AT_ONCE)
                 TGI_FOR_UNROLLED(j, PAIRS)
                 {
                     Real value[2];
