@@ -73,10 +73,11 @@ static __device__ __forceinline__ void tgi_attend_copy_reals(uint32_t tile, cons
     const Real *const data = static_cast<const Real *>(heads.data);
     const unsigned thread = static_cast<unsigned>(tgi_thread()), first = thread % ACROSS;
     const int end = min((size + 31) / 32 * (32 / UNIT), static_cast<int>(UNITS));
-#pragma unroll 2
+#pragma unroll 1
     for (int row = static_cast<int>(thread / ACROSS); row < Rows; row += Threads / ACROSS) {
         const int64_t at = find(row);
         const int there = at == TGI_ATTEND_NO_ROW ? 0 : size;
+#pragma unroll 1
         for (int unit = static_cast<int>(first); unit < end; unit += ACROSS) {
             const int count = max(0, min(static_cast<int>(UNIT), there - unit * UNIT));
             const uint32_t target = tile + row * ROW_BYTES + unit * 16;
@@ -306,16 +307,13 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
         const int64_t stride = p.attention.d.element_stride;
         const Real total = state.total[b][half];
         const Real factor = total == 0 ? Real(1) : 1 / total;
-        const int is_whole = p.has_d_units && size % 2 == 0;
         d += first * stride;
         TGI_FOR_UNROLLED(j, Head / 8)
         {
             const Real *const own = &state.sums[b][j][2 * half];
-            if (8 * j + first < size && is_whole)
-                tgi_attend_store_two(d, own[0] * factor, own[1] * factor);
-            if (8 * j + first < size && !is_whole)
+            if (8 * j + first < size)
                 d[0] = own[0] * factor;
-            if (8 * j + first + 1 < size && !is_whole)
+            if (8 * j + first + 1 < size)
                 d[stride] = own[1] * factor;
             d += 8 * stride;
         }

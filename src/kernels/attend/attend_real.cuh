@@ -109,7 +109,8 @@ static __device__ __forceinline__ float tgi_attend_soften(const tgi_attend_args 
 static __device__ __forceinline__ double tgi_attend_soften(const tgi_attend_args &p, double x)
 {
     const double cap = p.attention.soft_cap * TGI_ATTEND_LOG2_E;
-    return cap * tanh(x / cap);
+    const double power = exp2(fabs(x) / cap * (-2.0 * TGI_ATTEND_LOG2_E));
+    return copysign(cap * ((1.0 - power) / (1.0 + power)), x);
 }
 
 /* Store two neighbouring numbers at once. */
