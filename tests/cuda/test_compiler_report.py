@@ -46,7 +46,7 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 **{f"cuda_attend_sm80_{kind}_{tile}": frame for kind in ("bf16", "fp16")
                    for tile, frame in (("128x64", (8, 12, 12)), ("128x128", (40, 72, 100)),
                                        ("64x256", (32, 28, 72)))},
-                "cuda_attend_sm75_fp64_16x256": (336, 1244, 1228),
+                "cuda_attend_sm75_fp64_16x256": (336, 1268, 1252),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
                 "cuda_dmma_tma_sm90a_fp64_32x32x16": (32, 28, 28),
