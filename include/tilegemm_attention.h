@@ -16,7 +16,7 @@
  * bits of a row of D depend on its own query, its keys and the instruction set alone: never on the
  * number of threads, the batch, the other rows or where memory lies. On a GPU they depend on the
  * sizes of the plan too, which decide how keys are split. GPUs from compute capability 7.5 on have
- * attention of FP32 and FP64, and from 8.0 on of BF16 and FP16, with head sizes up to 256 and
+ * attention of FP32, and from 8.0 on of FP64, BF16 and FP16 too, with head sizes up to 256 and
  * lengths up to 2^30.
  *
  * SPDX-License-Identifier: MIT
@@ -71,7 +71,7 @@ typedef enum tg_causal {
  * types elements of q_i and k_j count as at least 2^-101 here, and max|v| as at least 1, because
  * products of BF16 lose numbers near the smallest. A GPU rounds weights to D's type, so that u_w is
  * u_D and, for FP16, 2^-125 reads 2^-24; its tensor cores round sums toward zero, so that g has
- * n u / 8 more.
+ * n u / 8 more. For FP32 and FP64 g has n u / 4 more on a GPU, which adds sums of 16 keys or more.
  * For FP64, 2^-125 reads 2^-1021. Subnormal numbers of D's type have their own half unit. An
  * element l of log_sum_exp obeys |l - exact| <= t + g + 8 u |exact|. */
 typedef struct tg_attention {

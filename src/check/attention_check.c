@@ -273,7 +273,10 @@ static rounding_units find_type_units(tg_type type, int is_on_gpu)
 {
     switch (type) {
     case TG_TYPE_FP64:
-        return (rounding_units){.sum = 0x1p-53, .output = 0x1p-53, .missing = 0x1p-1021};
+        return (rounding_units){.sum = 0x1p-53,
+                                .output = 0x1p-53,
+                                .missing = 0x1p-1021,
+                                .key = is_on_gpu ? 0x1p-55 : 0};
     case TG_TYPE_BF16:
         return (rounding_units){.sum = 0x1p-24,
                                 .output = 0x1p-8,
@@ -289,8 +292,11 @@ static rounding_units find_type_units(tg_type type, int is_on_gpu)
                                 .weight = is_on_gpu ? 0x1p-11 : 0x1p-16,
                                 .key = is_on_gpu ? 0x1p-27 : 0};
     default:
-        return (rounding_units){
-            .sum = 0x1p-24, .output = 0x1p-24, .least = 0x1p-133, .missing = 0x1p-125};
+        return (rounding_units){.sum = 0x1p-24,
+                                .output = 0x1p-24,
+                                .least = 0x1p-133,
+                                .missing = 0x1p-125,
+                                .key = is_on_gpu ? 0x1p-26 : 0};
     }
 }
 

@@ -49,6 +49,9 @@ void tgi_sim_read_matrices(uint32_t fragment[4], uint32_t shared, int is_transpo
 void tgi_sim_multiply_matrices(float sum[4], const uint32_t a[4], uint32_t b_0, uint32_t b_1,
                                tg_type a_type, tg_type b_type);
 
+/* Stands for mma.m16n8k4 of FP64 (warp_mma.cuh). */
+void tgi_sim_multiply_fp64(double sum[4], const double a[2], double b);
+
 /* These are stmatrix.x4, __shfl_sync of a word and __syncwarp, which all lanes call too. */
 void tgi_sim_write_matrices(uint32_t shared, const uint32_t fragment[4]);
 uint32_t tgi_sim_shuffle(uint32_t word, int lane);

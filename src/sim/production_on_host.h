@@ -231,6 +231,12 @@ TGI_NOT_INLINED static void tgi_sim_on_multiply_tf32(float (&sum)[4], const uint
     tgi_sim_multiply_matrices(sum, a, b_0, b_1, TG_TYPE_FP32, TG_TYPE_FP32);
 }
 
+TGI_NOT_INLINED static void tgi_sim_on_multiply_fp64(double (&sum)[4], const double (&a)[2],
+                                                     double b)
+{
+    tgi_sim_multiply_fp64(sum, a, b);
+}
+
 template <tg_type Type, tg_type B_type>
 TGI_NOT_INLINED static void tgi_sim_on_multiply_fp8(float (&sum)[4], const uint32_t (&a)[4],
                                                     uint32_t b_0, uint32_t b_1)
@@ -317,6 +323,7 @@ static inline void tgi_sim_on_prefetch(const void *)
 #define tgi_write_shared_1 tgi_sim_on_write_shared_1
 #define tgi_multiply_tf32 tgi_sim_on_multiply_tf32
 #define tgi_multiply_fp8 tgi_sim_on_multiply_fp8
+#define tgi_multiply_fp64_16x8x4 tgi_sim_on_multiply_fp64
 #define tgi_decode_e4m3_pair tgi_sim_on_decode_e4m3_pair
 #define tgi_round_tf32 tgi_sim_on_round_tf32
 #define tgi_cluster_count tgi_sim_on_cluster_count

@@ -1,5 +1,6 @@
 /* Serves the instructions that the lanes of a warp execute together, and accesses to shared memory
  * by its address. */
+#include <math.h>
 #include <string.h>
 
 #include "core/dtype.h"
@@ -148,4 +149,23 @@ void tgi_sim_multiply_matrices(float sum[4], const uint32_t a[4], uint32_t b_0, 
         }
     }
     tgi_sim_count_products(sum, 4, 8 * per_word, CALLER);
+}
+
+void tgi_sim_multiply_fp64(double sum[4], const double a[2], double b)
+{
+    const int lane = tgi_sim_now->thread->index % TGI_WARP_THREADS;
+    const double own[3] = {a[0], a[1], b};
+    uint32_t words[6];
+    int buffer;
+    memcpy(words, own, sizeof own);
+    const sim_thread *lanes = meet_lanes(words, 6, CALLER, &buffer);
+    for (int k = 0; k < 4; k++) {
+        for (int i = 0; i < 4; i++) {
+            double left, right;
+            memcpy(&left, lanes[lane / 4 * 4 + k].exchanged[buffer] + i / 2 * 2, sizeof left);
+            memcpy(&right, lanes[(lane % 4 * 2 + i % 2) * 4 + k].exchanged[buffer] + 4,
+                   sizeof right);
+            sum[i] = fma(left, right, sum[i]);
+        }
+    }
 }

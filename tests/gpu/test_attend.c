@@ -373,11 +373,11 @@ static void test_mutants(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hostile),      cmocka_unit_test(test_nonfinite),
-        cmocka_unit_test(test_ones),         cmocka_unit_test(test_long),
-        cmocka_unit_test(test_runs),         cmocka_unit_test(test_short),
-        cmocka_unit_test(test_dense),        cmocka_unit_test(test_mutants),
-        cmocka_unit_test(test_multiply_adds)};
+        cmocka_unit_test(test_multiply_adds), cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_nonfinite),     cmocka_unit_test(test_ones),
+        cmocka_unit_test(test_mutants),       cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_short),         cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_long)};
     if (!gpu_is_there(sizeof tests / sizeof tests[0]))
         return GPU_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);

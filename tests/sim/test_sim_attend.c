@@ -26,7 +26,6 @@
 #include "sim/sim.h"
 
 #define CASE_COUNT 80
-#define LIST_BYTES (1 << 16)
 
 #define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, ...)                  \
     ROW_##products(simulated_##products##_##type##_##queries##x##head,                             \
@@ -38,7 +37,6 @@
 #define ROW_splits DECLARE
 #define ROW_few_keys DECLARE
 #define ROW_multiply_adds DECLARE
-#define ROW_few_multiply_adds DECLARE
 #define DECLARE(symbol, name) extern tgi_sim_body symbol;
 #include "core/attention_kernels.def"
 #undef DECLARE
@@ -68,117 +66,7 @@ static tgi_sim_body *const merges[] = {[TG_TYPE_FP32] = simulated_merge_fp32,
                                        [TG_TYPE_BF16] = simulated_merge_bf16,
                                        [TG_TYPE_FP16] = simulated_merge_fp16};
 
-/* A case as a launch takes it. */
-typedef struct simulated_case {
-    attention_case *c;
-    tgi_attention_choice choice;
-    tgi_attend_args args;
-    char *lists, *workspace;
-    int64_t list_bytes;
-} simulated_case;
-
-static const void *keep_list(simulated_case *s, const void *list, int64_t bytes)
-{
-    if (!list)
-        return NULL;
-    char *kept = s->lists + s->list_bytes;
-    assert_true(s->list_bytes + bytes <= LIST_BYTES);
-    memcpy(kept, list, (size_t)bytes);
-    s->list_bytes += (bytes + 15) / 16 * 16;
-    return kept;
-}
-
-static void open_on(simulated_case *s, attention_case *c, tgi_machine machine)
-{
-    *s = (simulated_case){.c = c, .lists = malloc(LIST_BYTES)};
-    assert_int_equal(tgi_cuda_choose_attention(&machine, &c->attention, &s->choice), TG_STATUS_OK);
-    s->workspace = malloc((size_t)s->choice.workspace_bytes + 1);
-    const tgi_attention_call call = {.machine = &machine,
-                                     .attention = &c->attention,
-                                     .choice = &s->choice,
-                                     .workspace = s->workspace};
-    s->args = tgi_cuda_make_attend_args(&call);
-    tg_attention *a = &s->args.attention;
-    a->slopes = keep_list(s, a->slopes, tgi_type_bytes(tgi_attention_sum_type(a)) * a->head_count);
-    a->query_offsets = keep_list(s, a->query_offsets, 4 * (a->batch_count + 1));
-    a->key_offsets = keep_list(s, a->key_offsets, 4 * (a->batch_count + 1));
-    a->key_lengths = keep_list(s, a->key_lengths, 4 * a->batch_count);
-    a->pages = keep_list(s, a->pages, 4 * a->batch_count * a->pages_stride);
-}
-
-static tgi_machine make_machine(void)
-{
-    tg_chip chip;
-    assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
-    return tgi_chips_make_machine(&chip);
-}
-
-/* Plans the case for a chip that has mma.sync and no wgmma. */
-static void open_simulated(simulated_case *s, attention_case *c)
-{
-    tgi_machine machine = make_machine();
-    machine.features = TGI_FEATURES_SM80;
-    open_on(s, c, machine);
-}
-
-static void close_simulated(simulated_case *s)
-{
-    free(s->lists);
-    free(s->workspace);
-}
-
-static void add_operand(tgi_sim_launch *launch, char name, int elem_bytes, int is_output,
-                        const char *data, int64_t bytes)
-{
-    launch->operands[launch->operand_count++] = (tgi_sim_operand){
-        name, elem_bytes, is_output, {(uintptr_t)data, (uintptr_t)data + (uintptr_t)bytes}};
-}
-
-/* Returns how many findings a launch has, and the first as text. */
-static int launch(const simulated_case *s, tgi_sim_body *body, int64_t blocks, int threads,
-                  int64_t shared_bytes, char text[256])
-{
-    static const char names[] = "QKVDBL";
-    tgi_sim_record record = {.counts = NULL};
-    tgi_sim_launch run = {.body = body,
-                          .args = &s->args,
-                          .args_bytes = sizeof s->args,
-                          .type = s->args.attention.type,
-                          .shared_bytes = shared_bytes,
-                          .grid = {(unsigned)blocks, 1},
-                          .block = {(unsigned)threads, 1}};
-    for (int id = 0; id < TGI_ATTENTION_TENSOR_COUNT; id++) {
-        const tgi_attention_tensor t = tgi_attention_get(&s->c->attention, id);
-        if (s->c->memory[id])
-            add_operand(&run, names[id], (int)t.element_bytes, t.is_output, s->c->memory[id],
-                        s->c->bytes[id]);
-    }
-    if (s->choice.workspace_bytes > 0)
-        add_operand(&run, 'W', (int)tgi_type_bytes(tgi_attention_sum_type(&s->c->attention)), 1,
-                    s->workspace, s->choice.workspace_bytes);
-    add_operand(&run, 'X', 4, 0, s->lists, LIST_BYTES);
-    assert_int_equal(tgi_sim_run(&run, &record), TG_STATUS_OK);
-    text[0] = '\0';
-    if (record.finding_count > 0)
-        tgi_sim_describe(&record.findings[0], "attend", run.block, text, 256);
-    return record.finding_count;
-}
-
-static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
-{
-    const tg_attention *a = &s->args.attention;
-    const int64_t groups = a->batch_count * (a->head_count / s->choice.shared_heads);
-    const int64_t blocks = groups * s->choice.tile_count * s->choice.split_count;
-    const int64_t merged = tgi_divide_up(a->batch_count * a->head_count * a->m,
-                                         tgi_attend_count_merged(s->args.split_count));
-    int findings = blocks == 0 ? 0
-                               : launch(s, body, blocks, (int)s->choice.block_threads,
-                                        s->choice.shared_bytes, text);
-    if (s->choice.split_count > 1 && findings == 0)
-        findings = launch(s, merges[a->type], merged,
-                          32 * tgi_attend_count_merge_warps(s->args.split_count), 0, text);
-    return findings;
-}
+#include "simulated_case.h"
 
 /* Draws an attention with heads of multiples of 8: the simulator counts a copy of fewer bytes than
  * an access has as misaligned. */
@@ -231,6 +119,29 @@ static void test_multiply_adds(void **state)
 {
     (void)state;
     check_rows(1, 28);
+}
+
+/* Long sums of FP32 and FP64: a chip of one multiprocessor does not split the keys. */
+static void test_long_keys(void **state)
+{
+    uint64_t random = 29;
+    (void)state;
+    for (int i = stride_get_first(); i < 4; i += stride_get()) {
+        tgi_machine machine = make_machine();
+        tg_attention a;
+        attention_case c;
+        simulated_case s;
+        tg_init_attention(&a, sizeof a, i % 2 ? TG_TYPE_FP32 : TG_TYPE_FP64, 4, 4, 4, 1,
+                          i % 2 ? 37001 : 9001, 8);
+        a.has_log_sum_exp = 1;
+        machine.gpu.sm_count = 1;
+        case_open(&c, &a, i / 2 ? FILL_UNIFORM_HEADS : FILL_V_ONES, 0, &random);
+        open_on(&s, &c, machine);
+        assert_int_equal(s.choice.split_count, 1);
+        check_drawn(&s, &c, i);
+        close_simulated(&s);
+        case_close(&c);
+    }
 }
 
 /* Rows of few keys, or of many in a narrow window: on a chip of one multiprocessor a block goes
@@ -390,9 +301,10 @@ static void test_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),    cmocka_unit_test(test_multiply_adds),
-        cmocka_unit_test(test_splits),  cmocka_unit_test(test_few_keys),
-        cmocka_unit_test(test_ones),    cmocka_unit_test(test_shorter_keys),
-        cmocka_unit_test(test_mutants), cmocka_unit_test(test_turns)};
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_multiply_adds),
+        cmocka_unit_test(test_long_keys),    cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_few_keys),     cmocka_unit_test(test_ones),
+        cmocka_unit_test(test_shorter_keys), cmocka_unit_test(test_mutants),
+        cmocka_unit_test(test_turns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

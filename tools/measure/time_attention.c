@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/types.h"
 #include "cuda/families/attend.h"
 #include "plan/context.h"
 #include "tilegemm_lab.h"
@@ -141,15 +142,31 @@ static void time_choice(const tg_context *context, const char *text, const tg_at
     free(prepared);
 }
 
-/* Gives a tensor memory with numbers in [1, 2), which repeat after PERIOD elements. */
-static void *make_tensor(const tg_context *context, tg_heads *heads, int64_t elem_count)
+/* Makes element i of `host` 1 + n / 128. */
+static void set_element(tg_type type, char *host, int64_t i, int n)
 {
+    if (type == TG_TYPE_FP64)
+        ((double *)host)[i] = 1.0 + n / 128.0;
+    else if (type == TG_TYPE_FP32)
+        ((float *)host)[i] = 1.0f + (float)n / 128.0f;
+    else
+        ((uint16_t *)host)[i] = (uint16_t)(0x3f80 + n);
+}
+
+/* Gives a tensor memory with numbers in [1, 2), which repeat after PERIOD elements. */
+static void *make_tensor(const tg_context *context, tg_type type, tg_heads *heads,
+                         int64_t elem_count)
+{
+    const int64_t elem_bytes = tgi_type_bytes(type), period = PERIOD * elem_bytes;
+    const int64_t bytes = elem_count * elem_bytes;
     void *memory = NULL;
-    uint16_t *host = malloc((size_t)elem_count * sizeof *host);
-    for (int64_t i = 0; host && i < elem_count; i++)
-        host[i] = i < PERIOD ? (uint16_t)(0x3f80 + rand() % 128) : host[i - PERIOD];
-    if (host && !tg_allocate_memory(context, elem_count * 2, &memory))
-        tg_copy_to_device(context, memory, host, elem_count * 2);
+    char *host = malloc((size_t)bytes);
+    for (int64_t i = 0; host && i < elem_count && i < PERIOD; i++)
+        set_element(type, host, i, rand() % 128);
+    for (int64_t at = period; host && at < bytes; at += period)
+        memcpy(host + at, host, (size_t)(bytes - at < period ? bytes - at : period));
+    if (host && !tg_allocate_memory(context, bytes, &memory))
+        tg_copy_to_device(context, memory, host, bytes);
     free(host);
     heads->data = memory;
     return memory;
@@ -164,10 +181,10 @@ static void time_attention(tg_context *context, const char *text, void *stream)
     }
     const int64_t rows = a.batch_count * a.head_count * a.m;
     const int64_t keys = a.batch_count * a.kv_head_count * a.n;
-    void *memory[5] = {make_tensor(context, &a.q, rows * a.head_size),
-                       make_tensor(context, &a.k, keys * a.head_size),
-                       make_tensor(context, &a.v, keys * a.v_head_size),
-                       make_tensor(context, &a.d, rows * a.v_head_size), NULL};
+    void *memory[5] = {make_tensor(context, a.type, &a.q, rows * a.head_size),
+                       make_tensor(context, a.type, &a.k, keys * a.head_size),
+                       make_tensor(context, a.type, &a.v, keys * a.v_head_size),
+                       make_tensor(context, a.type, &a.d, rows * a.v_head_size), NULL};
     list.machine = &context->machine;
     list.attention = &a;
     list.count = 0;

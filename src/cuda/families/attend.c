@@ -21,12 +21,6 @@ typedef long long ll; /* for printf */
 #define SHORT_SUBTILES 8 /* most tiles of a block of short sequences */
 #define SPLIT_KEYS 512   /* least keys of a block's split, in rows whose warps do not split keys */
 
-/* Returns 1 if rows of multiply-adds serve the attention. */
-static int has_multiply_adds(const tg_attention *a)
-{
-    return a->type == TG_TYPE_FP32 || a->type == TG_TYPE_FP64;
-}
-
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
 {
     if (a->head_size > TGI_ATTEND_HEAD_MAX || a->v_head_size > TGI_ATTEND_HEAD_MAX)
@@ -39,11 +33,10 @@ static tg_status check(const tgi_machine *machine, const tg_attention *a)
                                "m = %lld and n = %lld: on a GPU neither is above 2^30; pass a "
                                "context of device cpu",
                                (ll)a->m, (ll)a->n);
-    if (!has_multiply_adds(a) && !tgi_kernels_isa_runs(TGI_ISA_sm80, machine->features))
+    if (a->type != TG_TYPE_FP32 && !tgi_kernels_isa_runs(TGI_ISA_sm80, machine->features))
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                                "type = %s has attention on GPUs of compute capability 8.0 or "
-                               "later, this one has %d.%d; pass fp32 or fp64, or a context of "
-                               "device cpu",
+                               "later, this one has %d.%d; pass fp32, or a context of device cpu",
                                tg_get_type_name(a->type), machine->gpu.capability / 10,
                                machine->gpu.capability % 10);
     return TG_STATUS_OK;
@@ -72,9 +65,6 @@ static int64_t count_own_bytes(const tgi_attention_row *row)
 {
     if (row->kind == TGI_ATTENTION_FEW_KEYS || row->kind == TGI_ATTENTION_SHORT)
         return 0;
-    if (row->type == TG_TYPE_FP32 || row->type == TG_TYPE_FP64)
-        return tgi_attend_multiply_add_bytes((int32_t)tgi_type_bytes(row->type), row->head_size,
-                                             row->queries, row->keys);
     const int places = row->kind == TGI_ATTENTION_WIDE && row->has_boxes
                            ? TGI_ATTEND_QUERY_PLACES(row->head_size)
                            : 1;
@@ -107,9 +97,8 @@ static int64_t count_kept(const tg_attention *a, const tgi_attention_choice *cho
                     KEPT_KEYS_MOST);
 }
 
-/* Divides the keys among the choice's splits, blocks of a cluster and warps. */
-static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
-                        tgi_attention_choice *choice)
+void tgi_cuda_divide_keys(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
+                          tgi_attention_choice *choice)
 {
     const tgi_attention_row *row = choice->row;
     const int64_t keys = most_of(a->n, 1), sm_count = machine->gpu.sm_count;
@@ -120,7 +109,8 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
     choice->split_count = tgi_divide_up(keys, choice->split_keys * shares);
     choice->kept_keys = count_kept(a, choice);
     choice->block_threads =
-        32 * (is_thin                        ? choice->warp_split_count
+        32 * (tgi_cuda_is_real(a)            ? choice->query_tile * row->warps / row->queries
+              : is_thin                      ? choice->warp_split_count
               : choice->warp_split_count > 1 ? choice->warp_split_count * count_sharers(row)
                                              : row->warps);
     choice->shared_bytes =
@@ -128,7 +118,8 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
             ? tgi_attend_few_keys_bytes(row->head_size, row->warps, count_sharers(row),
                                         (int32_t)choice->warp_split_count, row->keys,
                                         (int32_t)choice->kept_keys)
-            : count_own_bytes(row) * choice->warp_split_count;
+        : tgi_cuda_is_real(a) ? tgi_cuda_count_real_bytes(row, choice->query_tile)
+                              : count_own_bytes(row) * choice->warp_split_count;
     choice->is_resident =
         blocks * choice->split_count * choice->cluster_count <=
         sm_count * (row->kind == TGI_ATTENTION_FEW_KEYS ? row->resident_blocks : 1);
@@ -170,7 +161,7 @@ static void try_splits(attention_search *search, tgi_attention_choice *tried, in
         tried->split_count = i == 0 ? 1 : filling / i;
         if (tried->split_count <= (i > 0))
             continue;
-        divide_keys(search->machine, search->attention, blocks, tried);
+        tgi_cuda_divide_keys(search->machine, search->attention, blocks, tried);
         if (tried->shared_bytes > search->machine->gpu.shared_bytes_per_block)
             continue;
         search->visit(tried, search->state);
@@ -276,19 +267,17 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
 {
     const int64_t group = a->head_count / a->kv_head_count, sm_count = machine->gpu.sm_count;
     const int is_thin = group * a->m <= THIN_QUERIES;
-    const tgi_attention_row *row = is_thin ? NULL : find_row(machine, a, TGI_ATTENTION_WIDE);
-    if (!row) /* few queries, or heads too large for a tile of many */
-        row = find_row(machine, a, TGI_ATTENTION_THIN);
+    const tgi_attention_row *row =
+        find_row(machine, a, is_thin ? TGI_ATTENTION_THIN : TGI_ATTENTION_WIDE);
     if (!row)
         return;
-    const int divides_warps = row->kind == TGI_ATTENTION_THIN && row->warps > 1;
     const int64_t shared_heads = a->m < row->queries && group * a->m <= LENGTH_MAX ? group : 1;
     const int64_t tiles = tgi_divide_up(shared_heads * a->m, row->queries);
     const int64_t blocks = tgi_checked_multiply(
         tgi_checked_multiply(a->batch_count, a->head_count / shared_heads), tiles);
     const int64_t fitting =
         most_of(1, (machine->gpu.shared_bytes_per_sm - 1024) / count_own_bytes(row));
-    const int64_t resident = least_of(fitting, divides_warps ? row->warps : row->resident_blocks);
+    const int64_t resident = least_of(fitting, is_thin ? row->warps : row->resident_blocks);
     const int64_t most = most_of(a->n, 1) / (is_thin ? row->keys : SPLIT_KEYS);
     const int64_t wanted = most_of(1, least_of(sm_count * resident / most_of(blocks, 1), most));
     if (blocks > BLOCKS_MAX)
@@ -301,11 +290,11 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
                                      .split_count = wanted,
                                      .cluster_count = 1,
                                      .warp_split_count = 1};
-    if (divides_warps) {
+    if (is_thin) {
         choice->split_count = least_of(wanted, most_of(1, sm_count / most_of(blocks, 1)));
         choice->warp_split_count = least_of(resident, tgi_divide_up(wanted, choice->split_count));
     }
-    divide_keys(machine, a, blocks, choice);
+    tgi_cuda_divide_keys(machine, a, blocks, choice);
 }
 
 /* Returns 1 if rows of few keys have code for the attention. They hold the scale as an FP32 number,
@@ -323,7 +312,7 @@ void tgi_cuda_choose_unaligned(const tgi_machine *machine, const tg_attention *a
     const tgi_attention_row *row = find_row(machine, a, TGI_ATTENTION_WIDE);
     *choice =
         (tgi_attention_choice){.row = row, .shared_heads = 1, .split_count = 1, .cluster_count = 1};
-    divide_keys(machine, a, set_tiles(machine, a, row->queries, 1, choice), choice);
+    tgi_cuda_divide_keys(machine, a, set_tiles(machine, a, row->queries, 1, choice), choice);
     choice->section_groups = tgi_cuda_count_section_groups(machine, a, choice);
 }
 
@@ -333,6 +322,10 @@ void tgi_cuda_visit_choices(const tgi_machine *machine, const tg_attention *a,
     static const tgi_attention_kind kinds[] = {TGI_ATTENTION_FEW_KEYS, TGI_ATTENTION_THIN,
                                                TGI_ATTENTION_WIDE};
     attention_search search = {machine, a, visit, state};
+    if (tgi_cuda_is_real(a)) {
+        tgi_cuda_visit_real(machine, a, visit, state);
+        return;
+    }
     const int64_t group = a->head_count / a->kv_head_count;
     const tgi_attention_row *brief = find_row(machine, a, TGI_ATTENTION_SHORT);
     const int has_few_keys = fits_few_keys(a);
@@ -385,7 +378,7 @@ tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attenti
     if (status)
         return status;
     const tgi_attention_row *wide = find_row(machine, a, TGI_ATTENTION_WIDE);
-    if (wide && wide->has_boxes)
+    if (tgi_cuda_is_real(a) || (wide && wide->has_boxes))
         tgi_cuda_visit_choices(machine, a, keep_fastest, &fastest);
     else
         fill_machine(machine, a, choice);

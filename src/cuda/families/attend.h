@@ -1,5 +1,5 @@
-/* Attention on a GPU has a planning half (attend.c, attend_short.c, attend_cost.c, attend_order.c)
- * and a launching half (attend_launch.c). Both use attend_operand.h. */
+/* Attention on a GPU has a planning half (attend.c, attend_short.c, attend_real.c, attend_cost.c,
+ * attend_order.c) and a launching half (attend_launch.c). Both use attend_operand.h. */
 #ifndef TGI_CUDA_ATTEND_H
 #define TGI_CUDA_ATTEND_H
 
@@ -18,6 +18,26 @@ typedef void tgi_attention_visit(const tgi_attention_choice *choice, void *state
 /* Shows all choices that a chip with predicted times has for the attention, incomplete. */
 void tgi_cuda_visit_choices(const tgi_machine *machine, const tg_attention *attention,
                             tgi_attention_visit *visit, void *state);
+
+/* Returns 1 if rows of FP32 and FP64 serve the attention. */
+int tgi_cuda_is_real(const tg_attention *attention);
+
+/* Shows the choices of rows of FP32 and FP64, on any chip, as tgi_cuda_visit_choices does. */
+void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *attention,
+                         tgi_attention_visit *visit, void *state);
+
+/* Returns the bytes of shared memory of a block of a row of FP32 or FP64 with `queries` queries. */
+int64_t tgi_cuda_count_real_bytes(const tgi_attention_row *row, int64_t queries);
+
+/* Returns the predicted time in ns of `blocks` blocks of a row of FP32 or FP64, without the merge.
+ * The longest tile has `steps` steps. */
+double tgi_cuda_predict_real(const tgi_machine *machine, const tg_attention *attention,
+                             const tgi_attention_choice *choice, int64_t blocks, double steps,
+                             double mean_steps);
+
+/* Divides the keys among the choice's splits, blocks of a cluster and warps. */
+void tgi_cuda_divide_keys(const tgi_machine *machine, const tg_attention *attention, int64_t blocks,
+                          tgi_attention_choice *choice);
 
 /* Adds the kernel's name and the order of tiles to a choice. */
 void tgi_cuda_complete_choice(const tgi_machine *machine, const tg_attention *attention,

@@ -6,6 +6,7 @@
 
 #include "core/attention_mask.h"
 #include "core/checked.h"
+#include "core/types.h"
 #include "cuda/families/attend.h"
 #include "model/figures.h"
 
@@ -215,6 +216,29 @@ static double predict_short(const tgi_machine *machine, const tg_attention *a,
            tiles * size * (f->short_tile + f->short_product * keys * count_steps(a, choice, 0));
 }
 
+/* Returns the time of a row of FP32 or FP64. Tiles are looked at all over the queries. */
+static double predict_real(const tgi_machine *machine, const tg_attention *a,
+                           const tgi_attention_choice *choice, int64_t blocks)
+{
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const int64_t last = choice->tile_count - 1;
+    const int64_t looked = last < TILES_LOOKED ? last + 1 : TILES_LOOKED;
+    double most = 0.0, mean = 0.0;
+    for (int64_t i = 0; i < looked; i++) {
+        const int64_t tile = last > 0 ? i * last / (looked - 1) : 0;
+        const int64_t first = tile * choice->query_tile, rest = a->m - first;
+        const int64_t rows = rest < choice->query_tile ? rest : choice->query_tile;
+        const double steps =
+            count_tile_steps(a, choice, choice->shared_heads > 1 ? a->m / 2 : first + rows / 2,
+                             choice->shared_heads > 1 ? a->m : rows);
+        most = fmax(most, steps);
+        mean += steps / (double)looked;
+    }
+    const double bytes = (double)tgi_type_bytes(a->type) / 2.0;
+    return fmax(tgi_cuda_predict_real(machine, a, choice, blocks, most, mean),
+                f->real_start + bytes * predict_memory(machine, a, (double)a->n));
+}
+
 int64_t tgi_cuda_count_held(const tgi_machine *machine, const tgi_attention_choice *choice)
 {
     const tgi_attention_row *row = choice->row;
@@ -234,8 +258,9 @@ double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention
     const int64_t tiles = tgi_divide_up(blocks, sm_count);
     const int is_mixed = choice->shared_heads > 1 && a->m > 1;
     double time =
-        choice->row->kind == TGI_ATTENTION_FEW_KEYS ? predict_few_keys(machine, a, choice, groups)
-        : choice->row->kind == TGI_ATTENTION_SHORT  ? predict_short(machine, a, choice, groups)
+        tgi_cuda_is_real(a)                           ? predict_real(machine, a, choice, blocks)
+        : choice->row->kind == TGI_ATTENTION_FEW_KEYS ? predict_few_keys(machine, a, choice, groups)
+        : choice->row->kind == TGI_ATTENTION_SHORT    ? predict_short(machine, a, choice, groups)
         : choice->row->kind == TGI_ATTENTION_THIN
             ? predict_thin(machine, a, choice, tiles, is_mixed)
             : predict_wide(machine, a, choice, (double)blocks / (double)sm_count, is_mixed);

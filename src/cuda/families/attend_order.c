@@ -73,6 +73,9 @@ int64_t tgi_cuda_count_section_groups(const tgi_machine *machine, const tg_atten
     const int64_t block_count = machine->gpu.sm_count;
     const int64_t heads = a->batch_count * a->head_count;
     int64_t chosen = least_of(fitting, allowed);
+    /* Products of FP32 and FP64 take longer than reads of K and V from memory. */
+    if (tgi_cuda_is_real(a) && count_steps(a, choice, 0) != count_steps(a, choice, tiles - 1))
+        return least_of(allowed, heads);
     if (choice->row->kind != TGI_ATTENTION_WIDE || !choice->row->has_boxes ||
         choice->shared_heads > 1 || choice->split_count > 1 || block_count > BLOCKS_MAX ||
         heads * tiles <= block_count || heads * tiles > TILES_MAX ||

@@ -82,12 +82,24 @@ TGI_INLINE int32_t tgi_attend_shared_bytes(int32_t head, int32_t queries, int32_
     return 2 * head * (queries + tiles * keys) + TGI_ATTEND_BARRIER_BYTES;
 }
 
-/* Returns the bytes of shared memory of a block of multiply-adds: Q, a tile of K and one of V, and
- * weights, each with 16 bytes behind every row. */
-TGI_INLINE int32_t tgi_attend_multiply_add_bytes(int32_t elem_bytes, int32_t head, int32_t queries,
-                                                 int32_t keys)
+/* Bytes behind every row in shared memory of FP32 and FP64, and behind rows of Q and K of FP64. */
+#define TGI_ATTEND_PAD 16
+#define TGI_ATTEND_FP64_PAD 64
+
+/* Returns how many warps of FP32 or FP64 share rows: each forms the scores of a part of the keys of
+ * a step, and then the sums of a part of the columns. */
+#define TGI_ATTEND_REAL_SHARERS(head) ((head) <= 128 ? 1 : 2)
+
+/* Returns the bytes of shared memory of a block of FP32 or FP64: Q, a tile of K and one of V,
+ * weights, and the numbers of each row that its warps exchange. */
+TGI_INLINE int32_t tgi_attend_real_bytes(int32_t elem_bytes, int32_t head, int32_t queries,
+                                         int32_t keys)
 {
-    return (queries + 2 * keys) * (elem_bytes * head + 16) + queries * (elem_bytes * keys + 16);
+    const int32_t pad = elem_bytes == 8 ? TGI_ATTEND_FP64_PAD : TGI_ATTEND_PAD;
+    return (queries + keys) * (elem_bytes * head + pad) +
+           keys * (elem_bytes * head + TGI_ATTEND_PAD) +
+           queries * (elem_bytes * keys + TGI_ATTEND_PAD) +
+           (TGI_ATTEND_REAL_SHARERS(head) > 1 ? queries * elem_bytes * 2 : 0);
 }
 
 /* Returns the bytes of the state of a warp that has 16 queries and `columns` columns of D, in rows

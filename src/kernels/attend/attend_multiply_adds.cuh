@@ -1,11 +1,10 @@
 /*
- * Computes attention on FP32 and FP64 operands by multiply-adds of CUDA cores. Warps have the
- * queries, scores and sums of the other kernels (attend_scores.cuh), so that masks, weights and
- * stores are the same. A step has three parts:
+ * Computes attention on FP32 and FP64 operands. Warps have the queries and scores of the other
+ * kernels (attend_scores.cuh), so that masks and weights are the same. A step has three parts:
  *
- * 1. The lane's scores are products of rows of Q and K in shared memory.
+ * 1. The warp's scores are products of rows of Q and K in shared memory.
  * 2. Scores become weights, which go to shared memory for the other lanes of their rows.
- * 3. The lane's columns of V, in shared memory, are multiplied by the weights of its rows.
+ * 3. Columns of V, in shared memory, are multiplied by the weights, pass after pass.
  *
  * V is copied during part 1 and the next K during part 3. The sums of a step begin at zero and are
  * then added to those so far, which bounds their rounding errors for any number of keys.
@@ -14,124 +13,85 @@
 #define TGI_ATTEND_MULTIPLY_ADDS_CUH
 
 #include "kernels/attend/attend.cuh"
-
-/* Read 16 bytes, or one number or two. */
-static __device__ __forceinline__ void tgi_attend_read_reals(float (&value)[4], uint32_t shared)
-{
-    tgi_attend_read_unit(value, shared);
-}
-
-static __device__ __forceinline__ void tgi_attend_read_reals(float (&value)[2], uint32_t shared)
-{
-    tgi_read_shared_8(shared, value);
-}
-
-static __device__ __forceinline__ void tgi_attend_read_reals(double (&value)[2], uint32_t shared)
-{
-    const uint4 unit = tgi_read_shared_unit(shared);
-    value[0] = __hiloint2double(static_cast<int>(unit.y), static_cast<int>(unit.x));
-    value[1] = __hiloint2double(static_cast<int>(unit.w), static_cast<int>(unit.z));
-}
-
-static __device__ __forceinline__ void tgi_attend_read_reals(float (&value)[1], uint32_t shared)
-{
-    value[0] = tgi_read_shared_4(shared);
-}
-
-static __device__ __forceinline__ void tgi_attend_read_reals(double (&value)[1], uint32_t shared)
-{
-    float word[2];
-    tgi_read_shared_8(shared, word);
-    value[0] = __hiloint2double(static_cast<int>(__float_as_uint(word[1])),
-                                static_cast<int>(__float_as_uint(word[0])));
-}
-
-static __device__ __forceinline__ void tgi_attend_write_two(uint32_t shared, float first,
-                                                            float second)
-{
-    tgi_write_shared_8(shared, first, second);
-}
-
-static __device__ __forceinline__ void tgi_attend_write_two(uint32_t shared, double first,
-                                                            double second)
-{
-    tgi_write_shared_unit(shared, {static_cast<uint32_t>(__double2loint(first)),
-                                   static_cast<uint32_t>(__double2hiint(first)),
-                                   static_cast<uint32_t>(__double2loint(second)),
-                                   static_cast<uint32_t>(__double2hiint(second))});
-}
-
-/* Copies `Rows` rows of `size` elements in the background by `Threads` threads, with zeros up to
- * the next multiple of 32 elements. Rows lie tgi_attend_padded_bytes apart. find(row) returns the
- * address of a row, or TGI_ATTEND_NO_ROW for a row of zeros. */
-template <typename Real, int Head, int Rows, int Threads, typename Find>
-static __device__ __forceinline__ void tgi_attend_copy_reals(uint32_t tile, const tg_heads &heads,
-                                                             int size, int has_units, Find find)
-{
-    enum { BYTES = sizeof(Real), UNIT = 16 / BYTES, ROW_BYTES = Head * BYTES + 16 };
-    enum { UNITS = Head / UNIT, ACROSS = UNITS < 32 ? UNITS : 32 }; /* threads of a row */
-    const Real *const data = static_cast<const Real *>(heads.data);
-    const unsigned thread = static_cast<unsigned>(tgi_thread()), first = thread % ACROSS;
-    const int end = min((size + 31) / 32 * (32 / UNIT), static_cast<int>(UNITS));
-#pragma unroll 1
-    for (int row = static_cast<int>(thread / ACROSS); row < Rows; row += Threads / ACROSS) {
-        const int64_t at = find(row);
-        const int there = at == TGI_ATTEND_NO_ROW ? 0 : size;
-#pragma unroll 1
-        for (int unit = static_cast<int>(first); unit < end; unit += ACROSS) {
-            const int count = max(0, min(static_cast<int>(UNIT), there - unit * UNIT));
-            const uint32_t target = tile + row * ROW_BYTES + unit * 16;
-            if (has_units) {
-                tgi_copy_async<16>(target, data + (count > 0 ? at + unit * UNIT : 0),
-                                   count * BYTES);
-                continue;
-            }
-            TGI_FOR_UNROLLED(e, UNIT)
-            tgi_copy_async<BYTES>(
-                target + e * BYTES,
-                data + (e < count ? at + (unit * UNIT + e) * heads.element_stride : 0),
-                e < count ? static_cast<int>(BYTES) : 0);
-        }
-    }
-}
+#include "kernels/attend/attend_real_copy.cuh"
+#include "kernels/attend/attend_real_products.cuh"
 
 /* The steps of a block, whose warps have Blocks x 16 queries each. */
-template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_attend_multiply_adds {
+template <tg_type Type, int Head, int Blocks, int Keys> struct tgi_attend_multiply_adds {
     typedef tgi_attend_real<Type> Real;
-    typedef Real score_array[Blocks][Keys / 8][4];
+    enum { SHARERS = TGI_ATTEND_REAL_SHARERS(Head), SCORED = Keys / SHARERS };
+    enum { COLUMNS = Head / SHARERS }; /* columns of D of a warp */
+    typedef tgi_attend_real_products<Type, Head, Blocks, Keys, SCORED> products;
+    typedef typename products::Lanes Lanes;
+    typedef Real score_array[Blocks][SCORED / 8][4];
     typedef Real row_array[Blocks][2];
-    enum { BYTES = sizeof(Real), UNIT = 16 / BYTES, ROWS = 16 * Warps * Blocks };
-    enum { ROW_BYTES = Head * BYTES + 16, WEIGHT_BYTES = Keys * BYTES + 16 };
-    enum { PAIRS = 4, PASS = 8 * PAIRS }; /* columns of V of a pass: 2 PAIRS for each lane */
+    enum { BYTES = sizeof(Real), PASS = products::PASS, PAIRS = PASS / 8 };
+    enum { ROW_BYTES = Head * BYTES + TGI_ATTEND_PAD }; /* a row of D with two numbers behind it */
+    typedef Real sum_array[Blocks][PAIRS][4];
     const tgi_attend_args &p;
     const tgi_attend_place &place;
-    const uint32_t q, k, v, weights; /* tiles in shared memory */
-    tgi_attend_state<Head, Blocks, Real> state;
+    const int sharer;                /* number of the warp among those of its rows */
+    const uint32_t q, k, v, weights; /* tiles in shared memory, the weights of the warp's rows */
+    const uint32_t exchanged;        /* numbers of the warp's rows */
+    tgi_attend_state<COLUMNS, Blocks, Real, Lanes> state;
 
     __device__ __forceinline__ tgi_attend_multiply_adds(const tgi_attend_args &args,
                                                         const tgi_attend_place &at, uint32_t shared)
-        : p(args), place(at), q(shared), k(q + ROWS * ROW_BYTES), v(k + Keys * ROW_BYTES),
-          weights(v + Keys * ROW_BYTES)
+        : p(args), place(at), sharer(SHARERS > 1 ? tgi_thread() / 32 % SHARERS : 0), q(shared),
+          k(q + args.tile_rows * products::PITCH), v(k + Keys * products::PITCH),
+          weights(v + Keys * products::V_PITCH + find_first_row() * products::WEIGHT_PITCH),
+          exchanged(v + Keys * products::V_PITCH + args.tile_rows * products::WEIGHT_PITCH +
+                    find_first_row() * SHARERS * BYTES)
     {
         tgi_attend_clear(state);
     }
 
-    /* Returns the number in the block of the first row of the lane. */
+    /* Returns the number in the block of the warp's first row. */
     static __device__ __forceinline__ int find_first_row(void)
     {
-        return tgi_thread() / 32 * Blocks * 16 + tgi_thread() % 32 / 4;
+        return Lanes::find_warp() * Blocks * 16;
+    }
+
+    /* Exchanges a number of each row with the warp that shares them. */
+    __device__ __forceinline__ void exchange(const row_array &own, row_array &other) const
+    {
+        TGI_FOR_UNROLLED(b, Blocks)
+        TGI_FOR_UNROLLED(half, 2)
+        if (Lanes::find_column() == 0)
+            tgi_attend_write_one(find_exchanged(b, half, sharer), own[b][half]);
+        __syncthreads();
+        TGI_FOR_UNROLLED(b, Blocks)
+        TGI_FOR_UNROLLED(half, 2)
+        tgi_attend_read_one(other[b][half], find_exchanged(b, half, 1 - sharer));
+    }
+
+    __device__ __forceinline__ uint32_t find_exchanged(int b, int half, int of) const
+    {
+        return exchanged + ((16 * b + 8 * half + Lanes::find_row()) * SHARERS + of) * BYTES;
+    }
+
+    __device__ __forceinline__ tgi_attend_row_place find_row(int b, int half) const
+    {
+        return tgi_attend_find_row(p, place, tgi_attend_row<Blocks, Lanes>(b, half));
     }
 
     __device__ __forceinline__ void copy_queries(void) const
     {
         const tg_attention &a = p.attention;
-        tgi_attend_copy_reals<Real, Head, ROWS, 32 * Warps>(
-            q, a.q, static_cast<int>(a.head_size), p.has_units[0], [&](int row) {
-                const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
-                return at.is_there ? tgi_attend_offset(a.q, place.query_entry, at.head,
-                                                       place.first_query + at.query)
-                                   : TGI_ATTEND_NO_ROW;
-            });
+        const int size = static_cast<int>(a.head_size);
+        if (p.has_units[0] && p.shared_heads == 1)
+            tgi_attend_fill_reals<Real>(q, products::PITCH, a.q, p.tile_rows, size,
+                                        tgi_attend_offset(a.q, place.query_entry, place.first_head,
+                                                          place.first_query + place.first),
+                                        place.row_count - place.first);
+        else
+            tgi_attend_copy_reals<Real>(
+                q, products::PITCH, a.q, p.tile_rows, size, p.has_units[0], [&](int row) {
+                    const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
+                    return at.is_there ? tgi_attend_offset(a.q, place.query_entry, at.head,
+                                                           place.first_query + at.query)
+                                       : TGI_ATTEND_NO_ROW;
+                });
     }
 
     /* Returns the first key of tile i. Tiles are K and V of step after step. */
@@ -140,122 +100,113 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
         return place.begin + i / 2 * Keys;
     }
 
-    /* Copies tile i, if there is one. */
+    /* Copies tile i, of K or V. */
     __device__ __forceinline__ void copy_keys(int i) const
     {
         const int is_v = i % 2, key_0 = find_key(i);
         const tg_attention &a = p.attention;
         const tg_heads &heads = is_v ? a.v : a.k;
-        if (key_0 < place.end)
-            tgi_attend_copy_reals<Real, Head, Keys, 32 * Warps>(
-                is_v ? v : k, heads, static_cast<int>(is_v ? a.v_head_size : a.head_size),
-                p.has_units[1 + is_v], [&](int row) {
+        const uint32_t tile = is_v ? v : k;
+        const int pitch =
+            is_v ? static_cast<int>(products::V_PITCH) : static_cast<int>(products::PITCH);
+        const int size = static_cast<int>(is_v ? a.v_head_size : a.head_size);
+        if (p.has_units[1 + is_v] && a.page_rows == 0)
+            tgi_attend_fill_reals<Real>(tile, pitch, heads, Keys, size,
+                                        tgi_attend_find_key(p, place, heads, key_0),
+                                        place.keys - key_0);
+        else
+            tgi_attend_copy_reals<Real>(
+                tile, pitch, heads, Keys, size, p.has_units[1 + is_v], [&](int row) {
                     return key_0 + row < place.keys
                                ? tgi_attend_find_key(p, place, heads, key_0 + row)
                                : TGI_ATTEND_NO_ROW;
                 });
-        tgi_copy_async_commit();
-    }
-
-    /* Forms the scores of a step, unscaled. */
-    __device__ __forceinline__ void score(score_array &scores) const
-    {
-        const uint32_t own_q = q + find_first_row() * ROW_BYTES;
-        const uint32_t own_k = k + tgi_thread() % 4 * 2 * ROW_BYTES;
-        const int end = static_cast<int>(p.attention.head_size) * BYTES;
-        TGI_FOR_UNROLLED(b, Blocks)
-        TGI_FOR_UNROLLED(j, Keys / 8)
-        TGI_FOR_UNROLLED(i, 4)
-        scores[b][j][i] = 0;
-#pragma unroll 1
-        for (int at = 0; at < end; at += 16) {
-            Real line[Blocks][2][UNIT];
-            TGI_FOR_UNROLLED(b, Blocks)
-            TGI_FOR_UNROLLED(half, 2)
-            tgi_attend_read_reals(line[b][half], own_q + (16 * b + 8 * half) * ROW_BYTES + at);
-            TGI_FOR_UNROLLED(j, Keys / 8)
-            TGI_FOR_UNROLLED(i, 2)
-            {
-                Real key[UNIT];
-                tgi_attend_read_reals(key, own_k + (8 * j + i) * ROW_BYTES + at);
-                TGI_FOR_UNROLLED(e, UNIT)
-                TGI_FOR_UNROLLED(b, Blocks)
-                TGI_FOR_UNROLLED(half, 2)
-                scores[b][j][2 * half + i] =
-                    tgi_attend_multiply_add(line[b][half][e], key[e], scores[b][j][2 * half + i]);
-            }
-        }
     }
 
     /* Turns scores into weights in shared memory, and adds these to their sums. If is_hiding is 1,
-     * the weight of a key that a row does not see becomes -1. */
+     * the weight of a key that a row does not see becomes -0. */
     __device__ __forceinline__ void weigh(Real scale, int key_0, int is_hiding,
                                           const tgi_attend_row_place (&rows)[Blocks][2],
-                                          const score_array &scores, row_array &factors)
+                                          score_array &scores, row_array &factors)
     {
-        row_array references;
-        tgi_attend_find_largest<Head, Keys, Blocks>(scale, scores, state, references, factors);
-        const int lane = tgi_thread() % 4;
+        row_array largest, other;
+        const int first = key_0 + Lanes::find_column() * 2;
+        TGI_FOR_UNROLLED(b, Blocks)
+        TGI_FOR_UNROLLED(half, 2)
+        largest[b][half] = tgi_attend_find_row_largest<SCORED, Blocks, Lanes>(
+            scores[b], half, state.largest[b][half]);
+        if constexpr (SHARERS > 1) {
+            exchange(largest, other);
+            TGI_FOR_UNROLLED(b, Blocks)
+            TGI_FOR_UNROLLED(half, 2)
+            largest[b][half] = tgi_attend_larger(largest[b][half], other[b][half]);
+        }
         TGI_FOR_UNROLLED(b, Blocks)
         TGI_FOR_UNROLLED(half, 2)
         {
             const tgi_attend_row_place &row = rows[b][half];
-            const int low = is_hiding ? row.low - key_0 - 2 * lane : -Keys;
-            const int high = is_hiding ? row.high - key_0 - 2 * lane : Keys;
-            const uint32_t own =
-                weights + (find_first_row() + 16 * b + 8 * half) * WEIGHT_BYTES + 2 * lane * BYTES;
-            Real total = 0;
-            TGI_FOR_UNROLLED(j, Keys / 8)
+            const int low = is_hiding ? row.low - first : -SCORED;
+            const int high = is_hiding ? row.high - first : SCORED;
+            Real total = 0, reference;
+            tgi_attend_raise(scale, largest[b][half], b, half, state, reference, factors[b][half]);
+            TGI_FOR_UNROLLED(j, SCORED / 8)
+            TGI_FOR_UNROLLED(i, 2)
             {
-                Real weight[2];
-                TGI_FOR_UNROLLED(i, 2)
-                {
-                    weight[i] = tgi_attend_exp2(tgi_attend_multiply_add(
-                        scores[b][j][2 * half + i], scale, -references[b][half]));
-                    total += weight[i];
-                    if (8 * j + i < low || 8 * j + i >= high)
-                        weight[i] = -1;
-                }
-                tgi_attend_write_two(own + 8 * j * BYTES, weight[0], weight[1]);
+                Real &weight = scores[b][j][2 * half + i];
+                weight = tgi_attend_exp2(tgi_attend_multiply_add(weight, scale, -reference));
+                total += weight;
+                if (8 * j + i < low || 8 * j + i >= high)
+                    weight = -Real(0);
             }
             state.total[b][half] += total;
         }
+        products::write(weights, sharer * SCORED, scores);
     }
 
-    /* Rescales the sums so far and adds weights times V. If Is_hiding is 1, negative weights are
-     * those of hidden keys, whose V may be Inf or NaN. Such steps go key by key, in less code. */
-    template <int Is_hiding> __device__ __forceinline__ void add(const row_array &factors)
+    /* Forms the sums of a pass again, without the keys that a row does not see. Their V may be Inf
+     * or NaN. */
+    __device__ __forceinline__ void add_seen(uint32_t pass_v, sum_array &sums) const
     {
-        enum { AT_ONCE = Is_hiding ? 1 : static_cast<int>(UNIT) };
-        const uint32_t own_weights = weights + find_first_row() * WEIGHT_BYTES;
-        const uint32_t own_v = v + tgi_thread() % 4 * 2 * BYTES;
-        const int size = static_cast<int>(p.attention.v_head_size);
-        TGI_FOR_UNROLLED(pass, Head / PASS)
-        {
-            Real sums[Blocks][PAIRS][4] = {};
-            if (pass * PASS >= size)
-                continue;
+        tgi_attend_zero(sums);
 #pragma unroll 1
-            for (int key = 0; key < Keys; key += AT_ONCE) {
-                Real weight[Blocks][2][AT_ONCE];
+        for (int key = 0; key < Keys; key++) {
+            row_array weight;
+            TGI_FOR_UNROLLED(b, Blocks)
+            TGI_FOR_UNROLLED(half, 2)
+            tgi_attend_read_one(weight[b][half], weights +
+                                                     (16 * b + 8 * half + Lanes::find_row()) *
+                                                         products::WEIGHT_PITCH +
+                                                     key * BYTES);
+            TGI_FOR_UNROLLED(j, PAIRS)
+            TGI_FOR_UNROLLED(i, 2)
+            {
+                Real value;
+                tgi_attend_read_one(value, pass_v + key * products::V_PITCH +
+                                               (products::find_pair(j) + i) * BYTES);
                 TGI_FOR_UNROLLED(b, Blocks)
                 TGI_FOR_UNROLLED(half, 2)
-                tgi_attend_read_reals(weight[b][half], own_weights +
-                                                           (16 * b + 8 * half) * WEIGHT_BYTES +
-                                                           key * BYTES);
-                TGI_FOR_UNROLLED(e, AT_ONCE)
-                TGI_FOR_UNROLLED(j, PAIRS)
-                {
-                    Real value[2];
-                    tgi_attend_read_reals(value, own_v + (key + e) * ROW_BYTES +
-                                                     (PASS * pass + 8 * j) * BYTES);
-                    TGI_FOR_UNROLLED(b, Blocks)
-                    TGI_FOR_UNROLLED(i, 4)
-                    if (!Is_hiding || !(weight[b][i / 2][e] < 0))
-                        sums[b][j][i] = tgi_attend_multiply_add(weight[b][i / 2][e], value[i % 2],
-                                                                sums[b][j][i]);
-                }
+                if (!tgi_attend_is_negative(weight[b][half]))
+                    sums[b][j][2 * half + i] =
+                        tgi_attend_multiply_add(weight[b][half], value, sums[b][j][2 * half + i]);
             }
+        }
+    }
+
+    /* Rescales the sums so far and adds weights times V of `count` keys. */
+    __device__ __forceinline__ void add(const row_array &factors, int is_hiding, int count)
+    {
+        const int size = static_cast<int>(p.attention.v_head_size) - sharer * COLUMNS;
+        typename products::weight_set set;
+        products::read_set(weights, set);
+        TGI_FOR_UNROLLED(pass, COLUMNS / PASS)
+        {
+            const uint32_t pass_v = v + (sharer * COLUMNS + pass * PASS) * BYTES;
+            sum_array sums;
+            if (pass * PASS >= size)
+                continue;
+            products::add(set, weights, pass_v, count, sums);
+            if (is_hiding && tgi_attend_has_nonfinite_sum(sums))
+                add_seen(pass_v, sums);
             TGI_FOR_UNROLLED(b, Blocks)
             TGI_FOR_UNROLLED(j, PAIRS)
             TGI_FOR_UNROLLED(i, 4)
@@ -264,6 +215,27 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
                 sum = tgi_attend_multiply_add(sum, factors[b][i / 2], sums[b][j][i]);
             }
         }
+    }
+
+    /* Forms the warp's weights of the step from key_0 on. */
+    __device__ __forceinline__ void find_weights(Real scale, int key_0, int is_edge, int is_hiding,
+                                                 row_array &factors)
+    {
+        score_array scores;
+        tgi_attend_row_place rows[Blocks][2] = {};
+        key_0 += sharer * SCORED;
+        products::score(q + find_first_row() * products::PITCH,
+                        k + sharer * SCORED * products::PITCH,
+                        static_cast<int>(p.attention.head_size), scores);
+        if (!p.is_plain)
+            tgi_attend_finish<SCORED, Blocks, Lanes>(p, place, key_0, scores);
+        TGI_FOR_UNROLLED(b, Blocks)
+        TGI_FOR_UNROLLED(half, 2)
+        if (is_edge) {
+            rows[b][half] = find_row(b, half);
+            tgi_attend_hide_row<SCORED, Lanes>(rows[b][half], key_0, half, scores[b]);
+        }
+        weigh(scale, key_0, is_hiding, rows, scores, factors);
     }
 
     /* Goes through the tiles. While one is read, the next is copied. */
@@ -276,73 +248,86 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
             const int is_hiding = is_edge && tgi_attend_hides<Keys>(place, key_0);
             tgi_copy_async_wait<0>();
             __syncthreads(); /* tile i is there, and all warps have read the one before */
-            copy_keys(i + 1);
+            if (find_key(i + 1) < place.end)
+                copy_keys(i + 1);
+            tgi_copy_async_commit();
             if (i < 0)
                 continue;
-            if (i % 2 == 0) {
-                score_array scores;
-                score(scores);
-                if (!p.is_plain)
-                    tgi_attend_finish<Keys, Blocks>(p, place, key_0, scores);
-                tgi_attend_row_place rows[Blocks][2] = {};
-                TGI_FOR_UNROLLED(b, Blocks)
-                TGI_FOR_UNROLLED(half, 2)
-                if (is_edge) {
-                    rows[b][half] = tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
-                    tgi_attend_hide_row<Keys>(rows[b][half], key_0, half, scores[b]);
-                }
-                weigh(scale, key_0, is_hiding, rows, scores, factors);
-            } else if (is_hiding) {
-                add<1>(factors);
-            } else {
-                add<0>(factors);
-            }
+            if (i % 2 == 0)
+                find_weights(scale, key_0, is_edge, is_hiding, factors);
+            else
+                add(factors, is_hiding,
+                    min(static_cast<int>(Keys), (place.keys - key_0 + 3) / 4 * 4));
         }
     }
 
-    /* Stores the lane's elements of a row of D, which begins at `d`. */
-    __device__ __forceinline__ void store_row(Real *d, int b, int half) const
+    /* Puts the warp's rows of D, or of a split, in the place of queries, and the largest score and
+     * the sum of weights behind each. */
+    __device__ __forceinline__ void put_rows(Real scale)
     {
-        const int size = static_cast<int>(p.attention.v_head_size), first = tgi_thread() % 4 * 2;
-        const int64_t stride = p.attention.d.element_stride;
-        const Real total = state.total[b][half];
-        const Real factor = total == 0 ? Real(1) : 1 / total;
-        d += first * stride;
-        TGI_FOR_UNROLLED(j, Head / 8)
-        {
-            const Real *const own = &state.sums[b][j][2 * half];
-            if (8 * j + first < size)
-                d[0] = own[0] * factor;
-            if (8 * j + first + 1 < size)
-                d[stride] = own[1] * factor;
-            d += 8 * stride;
-        }
-    }
-
-    /* Stores the lane's elements of D or of a split. */
-    __device__ __forceinline__ void store(Real scale)
-    {
-        const tg_attention &a = p.attention;
+        const int is_split = p.split_count > 1;
         tgi_attend_add_totals(state);
-        if (p.split_count > 1) {
-            tgi_attend_store_splits<Head, Blocks>(p, place, scale, state);
-            return;
+        tgi_copy_async_commit(); /* a block without steps has not waited for its queries */
+        tgi_copy_async_wait<0>();
+        __syncthreads(); /* all warps have read queries, weights and exchanged numbers */
+        if constexpr (SHARERS > 1) {
+            row_array other;
+            exchange(state.total, other);
+            TGI_FOR_UNROLLED(b, Blocks)
+            TGI_FOR_UNROLLED(half, 2)
+            state.total[b][half] += other[b][half];
         }
         TGI_FOR_UNROLLED(b, Blocks)
         TGI_FOR_UNROLLED(half, 2)
         {
-            const tgi_attend_row_place row =
-                tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
-            const int query = place.first_query + row.query;
-            if (!row.is_there)
+            const uint32_t own = q + tgi_attend_row<Blocks, Lanes>(b, half) * ROW_BYTES;
+            const Real total = state.total[b][half];
+            const Real factor = is_split || total == 0 ? Real(1) : 1 / total;
+            if (Lanes::find_column() == 0 && sharer == 0)
+                tgi_attend_write_two(own + Head * BYTES, state.largest[b][half] * scale, total);
+            TGI_FOR_UNROLLED(j, COLUMNS / 8)
+            tgi_attend_write_two(own + (sharer * COLUMNS + products::find_pair(j)) * BYTES,
+                                 state.sums[b][j][2 * half] * factor,
+                                 state.sums[b][j][2 * half + 1] * factor);
+        }
+    }
+
+    /* Stores the rows of D or of a split. */
+    __device__ __forceinline__ void store(Real scale)
+    {
+        const tg_attention &a = p.attention;
+        const int size = static_cast<int>(a.v_head_size), lane = tgi_thread() % 32;
+        put_rows(scale);
+        __syncthreads();
+#pragma unroll 1
+        for (int row = tgi_thread() / 32; row < p.tile_rows;
+             row += static_cast<int>(blockDim.x / 32)) {
+            const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
+            const uint32_t own = q + row * ROW_BYTES;
+            const int query = place.first_query + at.query;
+            Real *to = static_cast<Real *>(a.d.data) +
+                       tgi_attend_offset(a.d, place.query_entry, at.head, query);
+            int64_t stride = a.d.element_stride;
+            Real largest, total;
+            if (!at.is_there)
                 continue;
-            store_row(static_cast<Real *>(a.d.data) +
-                          tgi_attend_offset(a.d, place.query_entry, row.head, query),
-                      b, half);
-            if (tgi_thread() % 4 == 0 && a.has_log_sum_exp)
+            if (p.split_count > 1) {
+                to = tgi_attend_find_split<Real>(p, place.split, place.batch, at.head, at.query);
+                stride = 1;
+            }
+#pragma unroll 1
+            for (int e = lane; e < size; e += 32)
+                tgi_attend_read_one(to[e * stride], own + e * BYTES);
+            if (lane > 0)
+                continue;
+            tgi_attend_read_one(largest, own + Head * BYTES);
+            tgi_attend_read_one(total, own + (Head + 1) * BYTES);
+            if (p.split_count > 1)
+                tgi_attend_store_two(to + tgi_attend_split_reals(size) - 2, largest, total);
+            else if (a.has_log_sum_exp)
                 tgi_attend_store_log(
-                    p, tgi_attend_offset(a.log_sum_exp, place.query_entry, row.head, query),
-                    state.largest[b][half] * scale, state.total[b][half]);
+                    p, tgi_attend_offset(a.log_sum_exp, place.query_entry, at.head, query), largest,
+                    total);
         }
     }
 };
@@ -352,7 +337,8 @@ template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
 static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_attend_args &p,
                                                                    char *shared)
 {
-    typedef tgi_attend_multiply_adds<Type, Head, Warps, Queries / 16 / Warps, Keys> steps_type;
+    enum { BLOCKS = Queries / 16 * TGI_ATTEND_REAL_SHARERS(Head) / Warps };
+    typedef tgi_attend_multiply_adds<Type, Head, BLOCKS, Keys> steps_type;
     typedef typename steps_type::Real Real;
     static_assert(Tiles == 2, "one of K and one of V");
     const int has_lists = tgi_attend_has_lists(p);
@@ -360,7 +346,7 @@ static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_att
         tgi_start_next();
     if (has_lists)
         tgi_wait_for_stream();
-    const tgi_attend_place place = tgi_attend_find_block<Queries, Keys>(p, blockIdx.x, 0);
+    const tgi_attend_place place = tgi_attend_find_tile<Keys>(p, blockIdx.x, 0, p.tile_rows);
     if (!has_lists)
         tgi_wait_for_stream();
     if (place.first >= place.row_count)
@@ -370,13 +356,6 @@ static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_att
     steps.copy_queries();
     steps.run(scale);
     steps.store(scale);
-}
-
-template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
-static __device__ __forceinline__ void tgi_attend_in_few_multiply_adds(const tgi_attend_args &p,
-                                                                       char *shared)
-{
-    tgi_attend_in_multiply_adds<Type, Head, Warps, Queries, Keys, Tiles>(p, shared);
 }
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "core/arithmetic_ptx.h"
 #include "kernels/attend/attend_args.h"
+#include "kernels/attend/attend_tile.cuh"
 
 /* The type of the scores and sums of operands of type `Type`. */
 template <tg_type Type> struct tgi_attend_real_of {
@@ -55,6 +56,17 @@ static __device__ __forceinline__ float tgi_attend_magnitude(float x)
 static __device__ __forceinline__ double tgi_attend_magnitude(double x)
 {
     return fabs(x);
+}
+
+/* Return 1 if the sign of x is minus. */
+static __device__ __forceinline__ int tgi_attend_is_negative(float x)
+{
+    return __float_as_uint(x) >> 31;
+}
+
+static __device__ __forceinline__ int tgi_attend_is_negative(double x)
+{
+    return __double2hiint(x) < 0;
 }
 
 /* Return x y + z, rounded once. */
@@ -111,6 +123,28 @@ static __device__ __forceinline__ double tgi_attend_soften(const tgi_attend_args
     const double cap = p.attention.soft_cap * TGI_ATTEND_LOG2_E;
     const double power = exp2(fabs(x) / cap * (-2.0 * TGI_ATTEND_LOG2_E));
     return copysign(cap * ((1.0 - power) / (1.0 + power)), x);
+}
+
+template <typename Real, int Blocks, int Count>
+static __device__ __forceinline__ void tgi_attend_zero(Real (&sums)[Blocks][Count][4])
+{
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(j, Count)
+    TGI_FOR_UNROLLED(i, 4)
+    sums[b][j][i] = 0;
+}
+
+/* Returns 1 to all lanes of a warp if a sum of any of them is Inf or NaN: zero times it is NaN. */
+template <typename Real, int Blocks, int Count>
+static __device__ __forceinline__ int
+tgi_attend_has_nonfinite_sum(const Real (&sums)[Blocks][Count][4])
+{
+    Real zero = 0;
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(j, Count)
+    TGI_FOR_UNROLLED(i, 4)
+    zero = tgi_attend_multiply_add(sums[b][j][i], Real(0), zero);
+    return __any_sync(~0u, zero != 0);
 }
 
 /* Store two neighbouring numbers at once. */

@@ -9,16 +9,43 @@
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 
-/* The state of a lane after the keys so far. A warp has Blocks x 16 queries. Lane 4 g + c has rows
- * g and g + 8 of each 16, and columns 2 c and 2 c + 1 of each 8 keys or elements. */
-template <int Head, int Blocks, typename Real = float> struct tgi_attend_state {
+/* A lane has rows g and g + 8 of each 16 of its warp, and columns 2 c and 2 c + 1 of each 8 keys.
+ * These are the lanes of mma.sync, of which lane 4 g + c has row g and column c. */
+struct tgi_attend_lanes {
+    /* Returns the number of the warp among those with rows of their own. */
+    static __device__ __forceinline__ int find_warp(void)
+    {
+        return tgi_thread() / 32;
+    }
+
+    static __device__ __forceinline__ int find_row(void)
+    {
+        return tgi_thread() % 32 / 4;
+    }
+
+    static __device__ __forceinline__ int find_column(void)
+    {
+        return tgi_thread() % 4;
+    }
+
+    /* Returns the value of the lane of the same row whose column differs in `bit`, 1 or 2. */
+    template <typename T> static __device__ __forceinline__ T exchange(T value, int bit)
+    {
+        return __shfl_xor_sync(~0u, value, bit);
+    }
+};
+
+/* The state of a lane after the keys so far. A warp has Blocks x 16 queries. */
+template <int Head, int Blocks, typename Real = float, class Lanes = tgi_attend_lanes>
+struct tgi_attend_state {
     Real largest[Blocks][2]; /* largest unscaled scores of whole rows */
     Real total[Blocks][2];   /* sums of the lane's own weights */
     Real sums[Blocks][Head / 8][4];
 };
 
-template <int Head, int Blocks, typename Real>
-static __device__ __forceinline__ void tgi_attend_clear(tgi_attend_state<Head, Blocks, Real> &state)
+template <int Head, int Blocks, typename Real, class Lanes>
+static __device__ __forceinline__ void
+tgi_attend_clear(tgi_attend_state<Head, Blocks, Real, Lanes> &state)
 {
     TGI_FOR_UNROLLED(b, Blocks)
     {
@@ -50,9 +77,10 @@ static __device__ __forceinline__ void tgi_attend_write_unit(uint32_t shared,
 }
 
 /* Returns the number in the block of the lane's row g (`half` 0) or g + 8 (`half` 1) of 16 rows. */
-template <int Blocks> static __device__ __forceinline__ int tgi_attend_row(int block, int half)
+template <int Blocks, class Lanes = tgi_attend_lanes>
+static __device__ __forceinline__ int tgi_attend_row(int block, int half)
 {
-    return (tgi_thread() / 32 * Blocks + block) * 16 + half * 8 + tgi_thread() % 32 / 4;
+    return (Lanes::find_warp() * Blocks + block) * 16 + half * 8 + Lanes::find_row();
 }
 
 /* A row of scores has a head, a query, a place among the keys, and the keys that it sees. */
@@ -93,7 +121,7 @@ tgi_attend_find_row(const tgi_attend_args &p, const tgi_attend_place &place, int
 
 /* Finishes the scores of the first `Pass` keys from key `first` on, and makes them scores to base
  * 2. */
-template <int Pass, int Keys, int Blocks, typename Real>
+template <int Pass, int Keys, int Blocks, class Lanes, typename Real>
 static __device__ __forceinline__ void
 tgi_attend_finish_group(const tgi_attend_args &p, const tgi_attend_place &place, int first,
                         Real (&scores)[Blocks][Keys / 8][4])
@@ -104,7 +132,7 @@ tgi_attend_finish_group(const tgi_attend_args &p, const tgi_attend_place &place,
     TGI_FOR_UNROLLED(half, 2)
     {
         const tgi_attend_row_place row =
-            tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
+            tgi_attend_find_row(p, place, tgi_attend_row<Blocks, Lanes>(b, half));
         const int64_t stride = a.bias.element_stride;
         const int low = row.is_there ? row.low - first : Keys, high = row.high - first;
         const Real slope =
@@ -132,16 +160,16 @@ tgi_attend_finish_group(const tgi_attend_args &p, const tgi_attend_place &place,
 
 /* Finishes scores that need more than a factor, group after group. Scores rotate from one to the
  * next, because registers take no computed index. */
-template <int Keys, int Blocks, typename Real>
+template <int Keys, int Blocks, class Lanes = tgi_attend_lanes, typename Real>
 static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &p,
                                                          const tgi_attend_place &place, int key_0,
                                                          Real (&scores)[Blocks][Keys / 8][4])
 {
-    enum { GROUP = Keys < 16 ? Keys : 16 };
-    const int first = key_0 + tgi_thread() % 4 * 2;
+    enum { GROUP = Keys % 16 ? 8 : 16 };
+    const int first = key_0 + Lanes::find_column() * 2;
 #pragma unroll 1
     for (int group = 0; group < Keys; group += GROUP) {
-        tgi_attend_finish_group<GROUP, Keys, Blocks>(p, place, first + group, scores);
+        tgi_attend_finish_group<GROUP, Keys, Blocks, Lanes>(p, place, first + group, scores);
         TGI_FOR_UNROLLED(b, Blocks)
         TGI_FOR_UNROLLED(i, GROUP / 2)
         {
@@ -155,12 +183,12 @@ static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &
 }
 
 /* Hides the keys that a row does not see. The row is number `half` of the lane's two rows of 16. */
-template <int Keys, typename Real>
+template <int Keys, class Lanes = tgi_attend_lanes, typename Real>
 static __device__ __forceinline__ void tgi_attend_hide_row(const tgi_attend_row_place &row,
                                                            int key_0, int half,
                                                            Real (&scores)[Keys / 8][4])
 {
-    const int first = key_0 + tgi_thread() % 4 * 2;
+    const int first = key_0 + Lanes::find_column() * 2;
     const int low = row.low - first, high = row.high - first;
     TGI_FOR_UNROLLED(j, Keys / 8)
     TGI_FOR_UNROLLED(i, 2)
@@ -180,40 +208,56 @@ static __device__ __forceinline__ void tgi_attend_hide(const tgi_attend_args &p,
                               half, scores[b]);
 }
 
-/* Finds the largest score of each row, the references of its weights, and the factors that rescale
- * the earlier sums, and rescales the sum of weights. The reference is the largest score, scaled.
- * The largest weight is then 1, which is exact. With a smaller reference its rounding error would
- * be missing in the sum of weights, and a V of ones would show it. */
-template <int Head, int Keys, int Blocks, typename Real>
+/* Returns the largest of `before` and the scores of row `half` of the lane's two rows of 16. */
+template <int Keys, int Blocks, class Lanes, typename Real>
+static __device__ __forceinline__ Real
+tgi_attend_find_row_largest(const Real (&scores)[Keys / 8][4], int half, Real before)
+{
+    enum { CHAINS = Blocks > 1 ? 1 : 4 }; /* four chains or more hide the latency */
+    Real most[CHAINS];
+    TGI_FOR_UNROLLED(i, CHAINS)
+    most[i] = before;
+    TGI_FOR_UNROLLED(j, Keys / 8)
+    most[j % CHAINS] = tgi_attend_larger(
+        most[j % CHAINS], tgi_attend_larger(scores[j][2 * half], scores[j][2 * half + 1]));
+    Real largest = most[0];
+    if constexpr (CHAINS == 4)
+        largest = tgi_attend_larger(tgi_attend_larger(most[0], most[1]),
+                                    tgi_attend_larger(most[2], most[3]));
+    largest = tgi_attend_larger(largest, Lanes::exchange(largest, 1));
+    return tgi_attend_larger(largest, Lanes::exchange(largest, 2));
+}
+
+/* Makes `largest` the largest score of a row. Finds the reference of its weights and the factor
+ * that rescales the earlier sums, and rescales the sum of weights. The reference is the largest
+ * score, scaled. The largest weight is then 1, which is exact. With a smaller reference its
+ * rounding error would be missing in the sum of weights, and a V of ones would show it. */
+template <int Head, int Blocks, typename Real, class Lanes>
 static __device__ __forceinline__ void
-tgi_attend_find_largest(Real scale, const Real (&scores)[Blocks][Keys / 8][4],
-                        tgi_attend_state<Head, Blocks, Real> &state, Real (&references)[Blocks][2],
-                        Real (&factors)[Blocks][2])
+tgi_attend_raise(Real scale, Real largest, int b, int half,
+                 tgi_attend_state<Head, Blocks, Real, Lanes> &state, Real &reference, Real &factor)
+{
+    const Real before = state.largest[b][half];
+    const Real scaled = largest == -INFINITY ? Real(0) : tgi_attend_multiply(largest, scale);
+    factor = tgi_attend_exp2(tgi_attend_multiply(before, scale) - scaled);
+    state.largest[b][half] = largest;
+    state.total[b][half] *= factor;
+    reference = scaled;
+}
+
+/* Finds the largest score, the reference and the factor of each row. */
+template <int Head, int Keys, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_find_largest(float scale, const float (&scores)[Blocks][Keys / 8][4],
+                        tgi_attend_state<Head, Blocks> &state, float (&references)[Blocks][2],
+                        float (&factors)[Blocks][2])
 {
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
-    {
-        const Real before = state.largest[b][half];
-        enum { CHAINS = Blocks > 1 ? 1 : 4 }; /* four chains or more hide the latency */
-        Real most[CHAINS];
-        TGI_FOR_UNROLLED(i, CHAINS)
-        most[i] = before;
-        TGI_FOR_UNROLLED(j, Keys / 8)
-        most[j % CHAINS] =
-            tgi_attend_larger(most[j % CHAINS], tgi_attend_larger(scores[b][j][2 * half],
-                                                                  scores[b][j][2 * half + 1]));
-        Real largest = most[0];
-        if constexpr (CHAINS == 4)
-            largest = tgi_attend_larger(tgi_attend_larger(most[0], most[1]),
-                                        tgi_attend_larger(most[2], most[3]));
-        largest = tgi_attend_larger(largest, __shfl_xor_sync(~0u, largest, 1));
-        largest = tgi_attend_larger(largest, __shfl_xor_sync(~0u, largest, 2));
-        const Real scaled = largest == -INFINITY ? Real(0) : tgi_attend_multiply(largest, scale);
-        factors[b][half] = tgi_attend_exp2(tgi_attend_multiply(before, scale) - scaled);
-        state.largest[b][half] = largest;
-        state.total[b][half] *= factors[b][half];
-        references[b][half] = scaled;
-    }
+    tgi_attend_raise(scale,
+                     tgi_attend_find_row_largest<Keys, Blocks, tgi_attend_lanes>(
+                         scores[b], half, state.largest[b][half]),
+                     b, half, state, references[b][half], factors[b][half]);
 }
 
 /* Turns word `at` (0 .. 4 Blocks - 1) of the scores of 16 keys into weights of the type, and adds

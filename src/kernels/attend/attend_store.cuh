@@ -61,38 +61,39 @@ static __device__ __forceinline__ void tgi_attend_exchange(uint32_t (&word)[4])
 }
 
 /* Stores a row of a split. The lane has two sums of each eight. */
-template <int Head, typename Real>
-static __device__ __forceinline__ void tgi_attend_store_split(Real *split, int v_size,
-                                                              const Real (&sums)[Head / 8][4],
-                                                              int half, Real largest, Real total)
+template <int Head>
+static __device__ __forceinline__ void tgi_attend_store_split(float *split, int v_size,
+                                                              const float (&sums)[Head / 8][4],
+                                                              int half, float largest, float total)
 {
     const int lane = tgi_thread() % 4;
     TGI_FOR_UNROLLED(j, Head / 8)
     if (8 * j + 2 * lane < v_size)
-        tgi_attend_store_two(split + 8 * j + 2 * lane, sums[j][2 * half], sums[j][2 * half + 1]);
+        *reinterpret_cast<float2 *>(split + 8 * j + 2 * lane) = {sums[j][2 * half],
+                                                                 sums[j][2 * half + 1]};
     if (lane == 0)
-        tgi_attend_store_two(split + tgi_attend_split_reals(v_size) - 2, largest, total);
+        *reinterpret_cast<float2 *>(split + tgi_attend_split_reals(v_size) - 2) = {largest, total};
 }
 
 /* Adds the sums of weights of the four lanes that share rows. */
-template <int Head, int Blocks, typename Real>
+template <int Head, int Blocks, typename Real, class Lanes>
 static __device__ __forceinline__ void
-tgi_attend_add_totals(tgi_attend_state<Head, Blocks, Real> &state)
+tgi_attend_add_totals(tgi_attend_state<Head, Blocks, Real, Lanes> &state)
 {
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
     {
         Real &total = state.total[b][half];
-        total += __shfl_xor_sync(~0u, total, 1);
-        total += __shfl_xor_sync(~0u, total, 2);
+        total += Lanes::exchange(total, 1);
+        total += Lanes::exchange(total, 2);
     }
 }
 
 /* Stores the warp's rows of a split. */
-template <int Head, int Blocks, typename Real>
+template <int Head, int Blocks>
 static __device__ __forceinline__ void
-tgi_attend_store_splits(const tgi_attend_args &p, const tgi_attend_place &place, Real scale,
-                        const tgi_attend_state<Head, Blocks, Real> &state)
+tgi_attend_store_splits(const tgi_attend_args &p, const tgi_attend_place &place, float scale,
+                        const tgi_attend_state<Head, Blocks> &state)
 {
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
@@ -101,7 +102,7 @@ tgi_attend_store_splits(const tgi_attend_args &p, const tgi_attend_place &place,
             tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
         if (row.is_there)
             tgi_attend_store_split<Head>(
-                tgi_attend_find_split<Real>(p, place.split, place.batch, row.head, row.query),
+                tgi_attend_find_split<float>(p, place.split, place.batch, row.head, row.query),
                 static_cast<int>(p.attention.v_head_size), state.sums[b], half,
                 state.largest[b][half] * scale, state.total[b][half]);
     }

@@ -1,0 +1,114 @@
+/*
+ * Plans attention of FP32 and FP64 on a GPU: shows the choices of rows and predicts their times. A
+ * block has as many warps as the plan says.
+ */
+#include <math.h>
+
+#include "core/checked.h"
+#include "core/types.h"
+#include "cuda/families/attend.h"
+#include "model/figures.h"
+
+#define SCHEDULERS 4 /* warp schedulers of a multiprocessor */
+
+int tgi_cuda_is_real(const tg_attention *a)
+{
+    return a->type == TG_TYPE_FP32 || a->type == TG_TYPE_FP64;
+}
+
+int64_t tgi_cuda_count_real_bytes(const tgi_attention_row *row, int64_t queries)
+{
+    return tgi_attend_real_bytes((int32_t)tgi_type_bytes(row->type), row->head_size,
+                                 (int32_t)queries, row->keys);
+}
+
+/* Tries 1, 2, 3, 4, 6, 8, ... splits of the keys, as many as give each multiprocessor a block. */
+static void try_splits(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
+                       tgi_attention_choice *tried, tgi_attention_visit *visit, void *state)
+{
+    const int64_t steps = tgi_divide_up(a->n > 1 ? a->n : 1, tried->row->keys);
+    const int64_t room = machine->gpu.sm_count * tried->row->resident_blocks * tried->row->warps;
+    const int64_t filling = blocks < room ? room / (blocks > 1 ? blocks : 1) : 1;
+    const int64_t most = filling < steps ? filling : steps;
+    for (int64_t splits = 1; splits <= most; splits += splits / 4 + 1) {
+        tried->split_count = splits;
+        tgi_cuda_divide_keys(machine, a, blocks, tried);
+        if (tried->split_count == splits)
+            visit(tried, state);
+    }
+}
+
+/* Returns the queries of the warps that share rows. */
+static int64_t count_shared_queries(const tgi_attention_row *row)
+{
+    return row->queries * TGI_ATTEND_REAL_SHARERS(row->head_size) / row->warps;
+}
+
+/* Tries tiles of the queries of one warp, two and so on, whose rows belong to `heads` heads. */
+static void try_tiles(const tgi_machine *machine, const tg_attention *a,
+                      const tgi_attention_row *row, int64_t heads, tgi_attention_visit *visit,
+                      void *state)
+{
+    const int64_t queries = count_shared_queries(row), all = heads * a->m;
+    const int64_t most = tgi_divide_up(all > 1 ? all : 1, queries);
+    for (int64_t warps = 1; warps * queries <= row->queries && warps <= most; warps++) {
+        tgi_attention_choice tried = {.row = row,
+                                      .shared_heads = heads,
+                                      .subtile_count = 1,
+                                      .query_tile = warps * queries,
+                                      .tile_count = tgi_divide_up(all, warps * queries),
+                                      .cluster_count = 1,
+                                      .warp_split_count = 1};
+        const int64_t blocks = tgi_checked_multiply(
+            tgi_checked_multiply(a->batch_count, a->head_count / heads), tried.tile_count);
+        if (blocks <= INT32_MAX &&
+            tgi_cuda_count_real_bytes(row, tried.query_tile) <= machine->gpu.shared_bytes_per_block)
+            try_splits(machine, a, blocks, &tried, visit, state);
+    }
+}
+
+void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
+                         tgi_attention_visit *visit, void *state)
+{
+    const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
+    const int64_t group = a->head_count / a->kv_head_count;
+    const tgi_attention_row *row;
+    for (int i = 0; (row = tgi_attention_rows_get(i)); i++) {
+        if (row->type != a->type || row->head_size < head ||
+            !tgi_kernels_isa_runs(row->isa, machine->features))
+            continue;
+        try_tiles(machine, a, row, 1, visit, state);
+        if (group > 1 && a->m < row->queries)
+            try_tiles(machine, a, row, group, visit, state);
+    }
+}
+
+/* Returns the time of a step of `count` blocks that share a multiprocessor. */
+static double predict_step(const tg_attention *a, const tgi_attention_choice *choice, int64_t count)
+{
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const tgi_attention_row *row = choice->row;
+    const int is_fp64 = row->type == TG_TYPE_FP64;
+    const double scores = (double)(row->queries / row->warps) * row->keys;
+    const double sizes = (double)(tgi_round_up(a->head_size, 8) + tgi_round_up(a->v_head_size, 32));
+    const double warp = scores * (f->real_score[is_fp64] + f->real_product[is_fp64] * sizes);
+    const double warps = (double)(choice->block_threads / 32 * count);
+    const double copied = (double)row->keys * (double)tgi_type_bytes(row->type) *
+                          (double)(a->head_size + a->v_head_size) * (double)count;
+    return fmax(f->real_step + warp * fmax(warps, SCHEDULERS), f->real_byte * copied);
+}
+
+double tgi_cuda_predict_real(const tgi_machine *machine, const tg_attention *a,
+                             const tgi_attention_choice *choice, int64_t blocks, double steps,
+                             double mean_steps)
+{
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const int64_t held = tgi_cuda_count_held(machine, choice);
+    const int64_t each = tgi_divide_up(blocks, machine->gpu.sm_count);
+    const int64_t rest = each % held;
+    const double tile = f->real_tile + f->real_row * (double)choice->query_tile;
+    const double alone = tile + steps * predict_step(a, choice, each < held ? each : held);
+    const double full = (double)(each / held) * (tile + mean_steps * predict_step(a, choice, held));
+    const double last = rest > 0 ? tile + mean_steps * predict_step(a, choice, rest) : 0.0;
+    return f->real_start + fmax(alone, full + last);
+}

@@ -1,0 +1,62 @@
+/* Copies rows of FP32 and FP64 to tiles of attention in shared memory. */
+#ifndef TGI_ATTEND_REAL_COPY_CUH
+#define TGI_ATTEND_REAL_COPY_CUH
+
+#include "kernels/attend/attend_tile.cuh"
+
+/* Copies `row_count` rows of `size` elements in the background by all threads of the block, with
+ * zeros up to the next multiple of 32 elements. Rows lie `pitch` bytes apart. find(row) returns the
+ * address of a row, or TGI_ATTEND_NO_ROW for a row of zeros. */
+template <typename Real, typename Find>
+static __device__ __forceinline__ void tgi_attend_copy_reals(uint32_t tile, int pitch,
+                                                             const tg_heads &heads, int row_count,
+                                                             int size, int has_units, Find find)
+{
+    enum { BYTES = sizeof(Real), UNIT = 16 / BYTES };
+    const Real *const data = static_cast<const Real *>(heads.data);
+    const int lane = tgi_thread() % 32, end = (size + 31) / 32 * 32;
+    const int each = has_units ? static_cast<int>(UNIT) : 1;
+#pragma unroll 1
+    for (int row = tgi_thread() / 32; row < row_count; row += static_cast<int>(blockDim.x / 32)) {
+        const int64_t at = find(row);
+        const int there = at == TGI_ATTEND_NO_ROW ? 0 : size;
+        const uint32_t target = tile + row * pitch;
+#pragma unroll 1
+        for (int e = lane * each; e < end; e += 32 * each) {
+            const int count = max(0, min(each, there - e));
+            const Real *const source = data + (count > 0 ? at + e * heads.element_stride : 0);
+            if (has_units)
+                tgi_copy_async<16>(target + e * BYTES, source, count * BYTES);
+            else
+                tgi_copy_async<BYTES>(target + e * BYTES, source, count * BYTES);
+        }
+    }
+}
+
+/* Does the same for rows that lie a row stride apart in memory, the first at offset `first`, whose
+ * units of 16 bytes can be copied. The first `there` rows exist. */
+template <typename Real>
+static __device__ __forceinline__ void tgi_attend_fill_reals(uint32_t tile, int pitch,
+                                                             const tg_heads &heads, int row_count,
+                                                             int size, int64_t first, int there)
+{
+    enum { BYTES = sizeof(Real), UNIT = 16 / BYTES };
+    const int first_row = tgi_thread() / 32, apart = static_cast<int>(blockDim.x / 32);
+    const int end = (size + 31) / 32 * 32;
+#pragma unroll 1
+    for (int e = tgi_thread() % 32 * UNIT; e < end; e += 32 * UNIT) {
+        const int bytes = BYTES * max(0, min(static_cast<int>(UNIT), size - e));
+        const Real *source =
+            static_cast<const Real *>(heads.data) + first + first_row * heads.row_stride + e;
+        uint32_t target = tile + first_row * pitch + e * BYTES;
+#pragma unroll 4
+        for (int row = first_row; row < row_count; row += apart) {
+            const int count = row < there ? bytes : 0;
+            tgi_copy_async<16>(target, count > 0 ? source : heads.data, count);
+            target += apart * pitch;
+            source += apart * heads.row_stride;
+        }
+    }
+}
+
+#endif
