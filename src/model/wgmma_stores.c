@@ -4,6 +4,7 @@
 #include "model/wgmma_seconds.h"
 
 #define WIDE_BOX_COLS 64 /* at most so many columns of D are stored together */
+#define PART_COLS 16.0   /* columns of C that are read at once in parts of split tiles */
 
 /* Returns 1 if D's rows are the columns of the tile. */
 static int is_transposed(const tgi_problem *p)
@@ -71,7 +72,8 @@ static int is_c_staged(const tgi_wgmma_case *c)
 }
 
 /* Returns the seconds for 64 columns of C, which TMA brings or threads read: by pairs, by words
- * that need not begin at a pair, singly, or across the tile's rows. */
+ * that need not begin at a pair, singly, or across the tile's rows. In parts of split tiles each 16
+ * columns are waited for, of which the first ones are a part of the wait for all terms. */
 static double find_c_box_seconds(const tgi_wgmma_case *c)
 {
     const double *box_s = c->figures->wgmma_c_box_s;
@@ -81,7 +83,9 @@ static double find_c_box_seconds(const tgi_wgmma_case *c)
         return box_s[0];
     if (layout->col != 1)
         return box_s[3];
-    if (tgi_type_bytes(c->problem->d_type) == 2 && !has_splits(c))
+    if (has_splits(c))
+        return c->figures->wgmma_c_part_s * (1.0 - PART_COLS / c->work->d_box_cols);
+    if (tgi_type_bytes(c->problem->d_type) == 2)
         return box_s[1];
     return box_s[is_paired ? 0 : 2];
 }
