@@ -9,7 +9,7 @@
 #define NEAR_BYTES (4 * TGI_ALIGN_BYTES)
 
 /* A tile prefetches the next rows of A or, beside one micropanel, those so many bytes behind its
- * own: a tile of less is finished before memory answers. */
+ * own, but at most a fourth of A: a tile of less is finished before memory answers. */
 #define NEXT_BYTES 4096
 
 int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles)
@@ -75,10 +75,11 @@ int64_t tgi_cpu_find_ahead(const tgi_problem *p, const tgi_tile_set *tiles, tgi_
     const int64_t lines_bytes = (p->k <= TGI_SHORT_K ? 4 : 2) * TGI_ALIGN_BYTES;
     /* Each call of a tile runs this, so it divides only where it must. */
     if (order == TGI_A_ALONG_K || rows * tiles->elem_bytes > lines_bytes) {
-        const int64_t tile_bytes = a_tile_stride * tiles->elem_bytes;
-        const int is_small =
-            p->n <= tiles->cols && tile_bytes > 0 && tile_bytes <= NEXT_BYTES / 2 && !tiles->open;
-        return is_small ? a_tile_stride * (NEXT_BYTES / tile_bytes) : a_tile_stride;
+        const int64_t tile_bytes = a_tile_stride * tiles->elem_bytes, most = p->m / rows / 4;
+        if (p->n > tiles->cols || tiles->open || tile_bytes <= 0 || most < 2)
+            return a_tile_stride;
+        const int64_t tiles_ahead = tgi_divide_up(NEXT_BYTES, tile_bytes);
+        return a_tile_stride * (tiles_ahead < most ? tiles_ahead : most);
     }
     return lines_bytes / tiles->elem_bytes;
 }
