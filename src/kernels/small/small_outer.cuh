@@ -185,8 +185,8 @@ template <int Depth, int Is_direct> struct tgi_outer {
         }
     }
 
-    /* Stores the sums of four rows, of which the first has number `at`. A sum of -0 becomes +0, as in
-     * other rows of order STEPS. */
+    /* Stores the sums of four rows, of which the first has number `at`. A sum of -0 becomes +0, as
+     * in other rows of order STEPS. */
     __device__ __forceinline__ void finish(const tgi_sums_args &p, int at, const sums &sum) const
     {
         const int col = first_col + lane_col * width - shift;
