@@ -90,8 +90,8 @@ double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
                      : work->access == TGI_ACCESS_ELEMENTS ? 1
                                                            : 2;
     const double rounds = fmax(1.0, work->block_count / gpu->sm_count);
-    const double latency_s =
-        (work->tile_count - 1.0) * f->relay_loads_s + work->block_k * f->relay_step_s[is_wide];
+    const double latency_s = (work->tile_count - 1.0) * f->relay_loads_s[form > 0] +
+                             work->block_k * f->relay_step_s[is_wide];
     const double round_s = work->tile_count * f->relay_issue_s[3 * is_wide + form] +
                            work->block_k * f->relay_sum_s[is_wide];
     return f->relay_s[2 * is_wide + (form > 0)] +
