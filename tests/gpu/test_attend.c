@@ -203,8 +203,7 @@ static void test_long(void **state)
     run_long(types[1], 21);
 }
 
-/* Heads of each row where lists tell the keys: threads copy whole steps of V that not all queries
- * see, by runs of rows. */
+/* Lists tell the keys: threads copy whole steps of V that not all queries see, by runs of rows. */
 static void test_runs(void **state)
 {
     tg_context *context = gpu_open_context();
@@ -217,6 +216,24 @@ static void test_runs(void **state)
                           64 * (1 + i % 4));
         a.causal = i / 8 % 2 ? TG_CAUSAL_TOP_LEFT : TG_CAUSAL_BOTTOM_RIGHT;
         a.has_key_offsets = 1;
+        case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
+        check_case(context, &c, i);
+    }
+    tg_destroy_context(context);
+}
+
+/* Nothing is written behind a row of D that ends within a unit of 16 bytes. */
+static void test_row_ends(void **state)
+{
+    tg_context *context = gpu_open_context();
+    uint64_t random = stride_choose_seed(22);
+    (void)state;
+    for (int i = stride_get_first(); i < RUN_COUNT; i += stride_get()) {
+        tg_attention a;
+        attention_case c;
+        tg_init_attention(&a, sizeof a, types[0][i % 2], 1, 1, 1, 1, 3, 40);
+        a.v_head_size = 1 + 3 * i;
+        a.soft_cap = 3.0;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
         check_case(context, &c, i);
     }
@@ -280,8 +297,7 @@ static void test_short(void **state)
     tg_destroy_context(context);
 }
 
-/* Draws an attention of few queries whose rows of K and V have no gaps and an odd number of units
- * of 16 bytes. Rows of few queries have dense tiles of them. */
+/* Draws an attention of few queries, with dense tiles: rows of an odd number of units, no gaps. */
 static tg_attention draw_dense(int index, uint64_t *random)
 {
     static const int64_t sizes[] = {8, 24, 40, 56, 72, 120, 136, 248};
@@ -376,8 +392,8 @@ int main(void)
         cmocka_unit_test(test_multiply_adds), cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_nonfinite),     cmocka_unit_test(test_ones),
         cmocka_unit_test(test_mutants),       cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_short),         cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_long)};
+        cmocka_unit_test(test_row_ends),      cmocka_unit_test(test_short),
+        cmocka_unit_test(test_dense),         cmocka_unit_test(test_long)};
     if (!gpu_is_there(sizeof tests / sizeof tests[0]))
         return GPU_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);

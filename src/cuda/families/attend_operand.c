@@ -83,7 +83,9 @@ int tgi_attend_describe(const tg_attention *a, const tgi_attention_choice *choic
     }
     if (!is_q && tgi_attend_is_dense(a, choice))
         return 0;
-    if (is_d && (choice->row->kind != TGI_ATTENTION_WIDE || choice->split_count > 1))
+    /* TMA stores whole units: it would write behind the ends of rows of other lengths. */
+    if (is_d && (choice->row->kind != TGI_ATTENTION_WIDE || choice->split_count > 1 ||
+                 t.counts[3] * t.element_bytes % UNIT_BYTES > 0))
         return 0;
     int is_fit = choice->row->has_boxes && !is_slow(choice, t.counts[3]) && box_rows > 0 &&
                  t.heads->element_stride == 1 &&
