@@ -10,6 +10,7 @@
 #include "model/figures.h"
 
 #define SCHEDULERS 4 /* warp schedulers of a multiprocessor */
+#define ROWS_MAX (INT64_C(1) << 30)
 
 int tgi_cuda_is_real(const tg_attention *a)
 {
@@ -78,7 +79,7 @@ void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
             !tgi_kernels_isa_runs(row->isa, machine->features))
             continue;
         try_tiles(machine, a, row, 1, visit, state);
-        if (group > 1 && a->m < row->queries)
+        if (group > 1 && a->m < row->queries && group * a->m <= ROWS_MAX)
             try_tiles(machine, a, row, group, visit, state);
     }
 }
