@@ -253,6 +253,19 @@ static void test_many_heads(void **state)
     }
 }
 
+/* Blocks of large heads of FP32 and FP64 need more shared memory than some chips have. */
+static void test_shared_memory(void **state)
+{
+    tgi_attention_choice choice;
+    tgi_machine machine = make_machine();
+    const tg_attention fit = parse("2,4,4,9,9,128"), large = parse("2,4,4,9,9,136:fp64");
+    (void)state;
+    machine.gpu.shared_bytes_per_block = 99 << 10;
+    assert_int_equal(tgi_cuda_choose_attention(&machine, &fit, &choice), TG_STATUS_OK);
+    assert_int_equal(tgi_cuda_choose_attention(&machine, &large, &choice), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("136", "shared memory", "at most 128");
+}
+
 /* A window into very many keys goes to rows of few keys, which keep those that a block sees. Bytes
  * of kept keys are counted in 32 bits. */
 static void test_many_keys(void **state)
@@ -377,11 +390,11 @@ static void test_loads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_boxes),
-        cmocka_unit_test(test_launch),       cmocka_unit_test(test_unaligned),
-        cmocka_unit_test(test_splits),       cmocka_unit_test(test_many_heads),
-        cmocka_unit_test(test_tiny_scale),   cmocka_unit_test(test_many_keys),
-        cmocka_unit_test(test_shares),       cmocka_unit_test(test_loads),
-        cmocka_unit_test(test_multiply_adds)};
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_boxes),
+        cmocka_unit_test(test_launch),        cmocka_unit_test(test_unaligned),
+        cmocka_unit_test(test_splits),        cmocka_unit_test(test_many_heads),
+        cmocka_unit_test(test_tiny_scale),    cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_shares),        cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_multiply_adds), cmocka_unit_test(test_shared_memory)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

@@ -39,7 +39,7 @@ static tg_status check(const tgi_machine *machine, const tg_attention *a)
                                "later, this one has %d.%d; pass fp32, or a context of device cpu",
                                tg_get_type_name(a->type), machine->gpu.capability / 10,
                                machine->gpu.capability % 10);
-    return TG_STATUS_OK;
+    return tgi_cuda_is_real(a) ? tgi_cuda_check_real(machine, a) : TG_STATUS_OK;
 }
 
 static int64_t least_of(int64_t x, int64_t y)

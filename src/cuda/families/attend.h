@@ -22,6 +22,9 @@ void tgi_cuda_visit_choices(const tgi_machine *machine, const tg_attention *atte
 /* Returns 1 if rows of FP32 and FP64 serve the attention. */
 int tgi_cuda_is_real(const tg_attention *attention);
 
+/* Refuses heads whose rows of FP32 or FP64 do not fit into the machine's shared memory. */
+tg_status tgi_cuda_check_real(const tgi_machine *machine, const tg_attention *attention);
+
 /* Shows the choices of rows of FP32 and FP64, on any chip, as tgi_cuda_visit_choices does. */
 void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *attention,
                          tgi_attention_visit *visit, void *state);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/checked.h"
+#include "core/status.h"
 #include "core/types.h"
 #include "cuda/families/attend.h"
 #include "model/figures.h"
@@ -43,6 +44,28 @@ static void try_splits(const tgi_machine *machine, const tg_attention *a, int64_
 static int64_t count_shared_queries(const tgi_attention_row *row)
 {
     return row->queries * TGI_ATTEND_REAL_SHARERS(row->head_size) / row->warps;
+}
+
+tg_status tgi_cuda_check_real(const tgi_machine *machine, const tg_attention *a)
+{
+    const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
+    const tgi_attention_row *row;
+    int64_t least = INT64_MAX;
+    for (int i = 0; (row = tgi_attention_rows_get(i)); i++) {
+        const int64_t bytes = row->type == a->type && row->head_size >= head
+                                  ? tgi_cuda_count_real_bytes(row, count_shared_queries(row))
+                                  : INT64_MAX;
+        least = bytes < least ? bytes : least;
+    }
+    if (least <= machine->gpu.shared_bytes_per_block)
+        return TG_STATUS_OK;
+    return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                           "head_size = %lld and v_head_size = %lld: a block of %s takes %lld "
+                           "bytes of shared memory, this GPU has %lld; pass at most 128, or a "
+                           "context of device cpu",
+                           (long long)a->head_size, (long long)a->v_head_size,
+                           tg_get_type_name(a->type), (long long)least,
+                           (long long)machine->gpu.shared_bytes_per_block);
 }
 
 /* Tries tiles of the queries of one warp, two and so on, whose rows belong to `heads` heads. */
