@@ -390,7 +390,7 @@ const char tgpy_attend_doc[] =
     "          (batch, heads, m) of the bias's type\n\n"
     "A row that sees no key is zero. tilegemm_attention.h states the error bound. On the\n"
     "CPU the bits of a row depend on its query and keys alone. The GIL is released. Exceptions\n"
-    "are those of matmul. On a GPU arrays are float16 or bfloat16, d and dv at most 256.\n\n"
+    "are those of matmul. On a GPU d and dv are at most 256 (float32, float64: 128 on some).\n\n"
     ">>> import numpy, tilegemm\n"
     ">>> q = numpy.array([[0, 0], [100, 0]], dtype=numpy.float32)\n"
     ">>> k = numpy.array([[1, 0], [0, 1]], dtype=numpy.float32)\n"
