@@ -101,7 +101,7 @@ TGI_INLINE uint16_t tgi_twin_from_fp32(float value)
     tree.double("src/cpu/isa_body.h", r"\[TG_TYPE_FP8_E5M2\] = PACKED_KERNELS\(e5m2\),",
                 lambda _: " [TG_TYPE_TWIN] = PACKED_KERNELS(twin),")
     tree.replace("src/cpu/finish_body.h",
-                 r"^    if \(type == TG_TYPE_FP8_E4M3 [^\n]*\n        ACC_LOCAL\(write_fp8_rows\)", """\
+                 r"^    if \(type == TG_TYPE_FP8_E4M3 [^\n]*\n +ACC_LOCAL\(write_fp8_rows\)", """\
     if (type == TG_TYPE_TWIN) {
         uint16_t *twin = target;
         for (; rows > 0; rows--, twin += target_row, sums += sums_row)
