@@ -21,9 +21,9 @@ static const tgi_executor executors[TGI_FAMILY_COUNT] = {
 /* A batch-invariant problem is summed in one order of kernels.def for every m, which n and k choose
  * here where rows of several orders take it. Within the order m is free to choose the row.
  *
- * Family small runs batch-invariant problems of FP64 and of 16-bit types with at most so many
- * columns. Even a D of many rows then takes no more than a few times as long as its memory traffic.
- * FP32 needs no limit, because its row of family small sums as teams. */
+ * On chips without relays family small runs batch-invariant problems of FP64 and of 16-bit types
+ * with at most so many columns. Even a D of many rows then takes no more than a few times as long
+ * as its memory traffic. FP32 needs no limit, because its row of family small sums as teams. */
 #define INVARIANT_FP64_COLS 16
 #define INVARIANT_NARROW_COLS 32
 #define ALIGNED_ELEMS 8 /* elements of a unit that family wgmma reads without a copy */

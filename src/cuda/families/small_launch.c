@@ -4,7 +4,6 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
 #include "cuda/families/small.h"
-#include "cuda/families/small.h"
 #include "kernels/small/small_shape.h"
 
 /* Prepares the launch of the function without stages. */
@@ -97,13 +96,18 @@ static void prepare_strips(const tgi_problem *p, const tgi_proposal *proposal,
              tgi_type_bytes(p->type) == 1 ? "fp8" : tg_get_type_name(p->type));
 }
 
-/* Prepares the launch of relays. */
-static void prepare_relay(const tgi_problem *p, const tgi_tile_decision *decision,
+/* Prepares the launch of relays. A last band of one row may have vectors where the plan, which has
+ * whole bands, asks for no alignment: it is then read by elements. */
+static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
                           tgi_tile_prepared *prepared)
 {
     static const char *const forms[] = {[TGI_RELAY_ACROSS] = "across",
                                         [TGI_RELAY_ALONG] = "along",
                                         [TGI_RELAY_VECTORS] = "vectors"};
+    const tgi_tile_decision *decision = &proposal->decision.tile;
+    const tgi_relay_form found = tgi_small_find_relay_form(p);
+    const int is_unaligned = found == TGI_RELAY_VECTORS && !proposal->needs_aligned[0];
+    const tgi_relay_form form = is_unaligned ? TGI_RELAY_ALONG : found;
     tgi_cuda_kernel *multiply = &prepared->multiply;
     const int lanes = decision->relay_teams << decision->relay_bits;
     const int rows = TGI_SMALL_RELAY_THREADS / lanes / decision->relay_cols;
@@ -118,8 +122,8 @@ static void prepare_relay(const tgi_problem *p, const tgi_tile_decision *decisio
                  tg_get_type_name(p->type));
         return;
     }
-    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s_%s",
-             forms[tgi_small_find_relay_form(p)], tg_get_type_name(p->type));
+    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s_%s", forms[form],
+             tg_get_type_name(p->type));
 }
 
 static void prepare(const tgi_machine *machine, const tgi_problem *given,
@@ -146,7 +150,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
         return;
     }
     if (proposal->decision.tile.relay_cols) {
-        prepare_relay(&p, &proposal->decision.tile, prepared);
+        prepare_relay(&p, proposal, prepared);
         return;
     }
     if (proposal->decision.tile.strip_cols) {

@@ -85,7 +85,7 @@ static void try_pieces(const tgi_machine *machine, const tgi_problem *p, int is_
                                 .access = by_units ? TGI_ACCESS_VECTORS : TGI_ACCESS_ELEMENTS};
     const double seconds = tgi_model_piece_seconds(&machine->gpu, p, &work);
     if (p->k > TGI_SMALL_PIECE_K_MAX || down > TGI_GRID_HEIGHT_MAX ||
-        seconds >= proposal->predicted_s)
+        (proposal->is_legal && seconds >= proposal->predicted_s))
         return;
     decide(p, seconds, machine->gpu.threads_per_sm / TGI_SMALL_PIECE_THREADS, is_transposed,
            proposal);
@@ -141,7 +141,7 @@ void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *giv
     if (!has_rows(&p))
         return;
     const int is_free = !p.is_batch_invariant;
-    if (proposal->is_legal && (is_free || tgi_small_is_in_pieces(&p)))
+    if (is_free ? proposal->is_legal : tgi_small_is_in_pieces(&p))
         try_pieces(machine, &p, is_transposed, proposal);
     if (is_free || !tgi_small_is_in_pieces(&p))
         try_strips(machine, &p, is_transposed, proposal);
