@@ -96,6 +96,7 @@ static void test_batch_invariant_splits(void **state)
                  {3, 9488, "nn:fp16", 0},
                  {512, 16384, "nt:bf16", 0},
                  {27, 16, "nn:bf16", 1},
+                 {5000, 1, "nt:bf16:beta=1", 1},
                  {240, 14961, "nt:fp8_e4m3:d=bf16", 0},
                  {40, 5000, "nt:prec=tf32", 1},
                  {2064, 2368, "tt:prec=ieee_fp32", 1},

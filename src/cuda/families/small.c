@@ -188,8 +188,7 @@ static void propose_direct(const tgi_machine *machine, const tgi_problem *given,
     /* Threads have a number without a sign. Those that share out k make more blocks, which have
      * one. */
     const int64_t most_units = lanes_max == 1 ? UINT32_MAX - TGI_SMALL_DIRECT_THREADS : most;
-    if (count_direct_resident(machine) == 0 || down > most || p.n > most || p.k > most ||
-        down > most_units / p.n)
+    if (count_direct_resident(machine) == 0 || p.k > most || down > most_units / p.n)
         return;
     for (int lanes = 1; lanes <= lanes_max; lanes *= 2)
         if (lanes < 2 * p.k || lanes <= TGI_SMALL_DIRECT_ROWS)
