@@ -54,7 +54,7 @@ def add_family(tree):
         text = "".join(tree.read(planner + name) for name in names)
         return rename(text.replace('#include "cuda/families/small.h"\n', header))
 
-    tree.write(rename(planner + ".c"), join(".c", "_strips.c"))
+    tree.write(rename(planner + ".c"), join(".c", "_strips.c", "_relay.c"))
     tree.write(rename(planner + "_launch.c"), join("_launch.c"))
     tree.write(rename(folder + "small_shape.h"), rename(tree.read(folder + "small_shape.h")))
     tree.double("src/model/tile_model.h", r"^double tgi_model_small_seconds\([^;]*;\n", rename)
