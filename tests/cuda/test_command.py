@@ -54,10 +54,10 @@ class OnFakeDriver(unittest.TestCase):
         self.assertEqual((simt["block_count"], simt["threads_per_block"]),
                          (4 * 3 * simt["split_count"], 128))
         self.assertEqual(simt["issued_flops"], 2 * 256 * 384 * 800)
-        # Tiles that fill no round of blocks are a band of rows with more splits.
+        # Tiles that fill no round of blocks are a band of rows, whose splits are told.
         rows = read("1000x1200x800")
         simt = rows["cuda_simt_sm80_fp32_64x128x16"]
-        self.assertEqual((simt["block_count"], simt["split_count"]), (13 * 10 + 3 * 10 * 4, 1))
+        self.assertEqual((simt["block_count"], simt["split_count"]), (13 * 10 + 3 * 10 * 4, 4))
         self.assertEqual(simt["issued_flops"], 2 * 1024 * 1280 * 800)
         edges = rows["cuda_edges_sm75_fp32_16x16x16"]
         self.assertEqual(edges["global_read_bytes"],
