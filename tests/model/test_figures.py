@@ -59,12 +59,13 @@ class Figures(unittest.TestCase):
         python = tool.read_text(encoding="utf-8").split("\n", 1)[0][2:]
         if subprocess.run([python, "-c", "import numpy"], check=False).returncode:
             self.skipTest("no numpy")
-        for chip, first, calls in (
+        for chip, first, *calls in (
                 ("zen5", "cpu/first_zen5.csv", "cpu/plans_zen5.csv"),
-                ("h200_attention", "h200/first_attention.csv", "h200/attention_choices.csv")):
+                ("h200_attention", "h200/first_attention.csv", "h200/attention_choices.csv",
+                 "h200/attention_choices_real.csv")):
             results = ROOT / "bench/results"
             done = subprocess.run([python, str(tool), "--verify", "--chip", chip, "--from",
-                                   str(results / first), str(results / calls)],
+                                   str(results / first), *(str(results / name) for name in calls)],
                                   capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

@@ -24,7 +24,8 @@ int64_t tgi_cuda_count_real_bytes(const tgi_attention_row *row, int64_t queries)
                                  (int32_t)queries, row->keys);
 }
 
-/* Tries 1, 2, 3, 4, 6, 8, ... splits of the keys, as many as give each multiprocessor a block. */
+/* Tries 1, 2, 3, 4, 6, 8, ... splits of the keys, as many as give each multiprocessor a block, or
+ * the fewest that take as many steps. */
 static void try_splits(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
                        tgi_attention_choice *tried, tgi_attention_visit *visit, void *state)
 {
@@ -32,11 +33,13 @@ static void try_splits(const tgi_machine *machine, const tg_attention *a, int64_
     const int64_t room = machine->gpu.sm_count * tried->row->resident_blocks * tried->row->warps;
     const int64_t filling = blocks < room ? room / (blocks > 1 ? blocks : 1) : 1;
     const int64_t most = filling < steps ? filling : steps;
+    int64_t visited = 0;
     for (int64_t splits = 1; splits <= most; splits += splits / 4 + 1) {
         tried->split_count = splits;
         tgi_cuda_divide_keys(machine, a, blocks, tried);
-        if (tried->split_count == splits)
+        if (tried->split_count > visited)
             visit(tried, state);
+        visited = tried->split_count;
     }
 }
 
@@ -68,14 +71,17 @@ tg_status tgi_cuda_check_real(const tgi_machine *machine, const tg_attention *a)
                            (long long)machine->gpu.shared_bytes_per_block);
 }
 
-/* Tries tiles of the queries of one warp, two and so on, whose rows belong to `heads` heads. */
+/* Tries tiles of the queries of as many warps as a block may have, of one warp less and so on,
+ * whose rows belong to `heads` heads. The first of choices with the same time is taken, since a
+ * larger tile copies K and V less often. */
 static void try_tiles(const tgi_machine *machine, const tg_attention *a,
                       const tgi_attention_row *row, int64_t heads, tgi_attention_visit *visit,
                       void *state)
 {
     const int64_t queries = count_shared_queries(row), all = heads * a->m;
     const int64_t most = tgi_divide_up(all > 1 ? all : 1, queries);
-    for (int64_t warps = 1; warps * queries <= row->queries && warps <= most; warps++) {
+    const int64_t largest = row->queries / queries;
+    for (int64_t warps = most < largest ? most : largest; warps > 0; warps--) {
         tgi_attention_choice tried = {.row = row,
                                       .shared_heads = heads,
                                       .subtile_count = 1,
@@ -107,32 +113,52 @@ void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
     }
 }
 
-/* Returns the time of a step of `count` blocks that share a multiprocessor. */
+/* Returns the elements of a head that a warp multiplies for each of its scores. The first of the
+ * warps that share queries has the first columns of V. */
+static int64_t count_elements(const tg_attention *a, const tgi_attention_row *row)
+{
+    const int64_t most = tgi_round_up(a->v_head_size, 32) * TGI_ATTEND_REAL_SHARERS(row->head_size);
+    return tgi_round_up(a->head_size, 8) + (most < row->head_size ? most : row->head_size);
+}
+
+/* Returns the time of a step of `count` blocks that share a multiprocessor: that of a block which
+ * waits for its own warps alone, or that of the scheduler with the most warps. */
 static double predict_step(const tg_attention *a, const tgi_attention_choice *choice, int64_t count)
 {
     const tgi_attention_figures *f = tgi_figures_find_attention();
     const tgi_attention_row *row = choice->row;
     const int is_fp64 = row->type == TG_TYPE_FP64;
-    const double scores = (double)(row->queries / row->warps) * row->keys;
-    const double sizes = (double)(tgi_round_up(a->head_size, 8) + tgi_round_up(a->v_head_size, 32));
-    const double warp = scores * (f->real_score[is_fp64] + f->real_product[is_fp64] * sizes);
-    const double warps = (double)(choice->block_threads / 32 * count);
+    const int64_t warps = choice->block_threads / 32, rows = row->queries / row->warps;
+    const double elements = (double)(row->keys * count_elements(a, row));
     const double copied = (double)row->keys * (double)tgi_type_bytes(row->type) *
-                          (double)(a->head_size + a->v_head_size) * (double)count;
-    return fmax(f->real_step + warp * fmax(warps, SCHEDULERS), f->real_byte * copied);
+                          (double)(a->head_size + a->v_head_size) / (double)warps;
+    const double alone =
+        f->real_step + f->real_byte * copied + f->real_alone[is_fp64] * elements * (double)rows;
+    const double shared = elements * (double)tgi_round_up(warps * count, SCHEDULERS) *
+                          (f->real_read[is_fp64] + f->real_product[is_fp64] * (double)rows);
+    return fmax(alone, shared);
+}
+
+/* Returns the time for the starts and the ends of `count` blocks that share a multiprocessor. */
+static double predict_ends(const tg_attention *a, const tgi_attention_choice *choice, int64_t count)
+{
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const double mixed = f->real_mixed * (double)(choice->row->queries / choice->row->warps);
+    return f->real_tile + (choice->shared_heads > 1 ? mixed : 0.0) +
+           f->real_row * (double)(count * choice->query_tile) * (double)a->head_size;
 }
 
 double tgi_cuda_predict_real(const tgi_machine *machine, const tg_attention *a,
                              const tgi_attention_choice *choice, int64_t blocks, double steps,
                              double mean_steps)
 {
-    const tgi_attention_figures *f = tgi_figures_find_attention();
     const int64_t held = tgi_cuda_count_held(machine, choice);
     const int64_t each = tgi_divide_up(blocks, machine->gpu.sm_count);
-    const int64_t rest = each % held;
-    const double tile = f->real_tile + f->real_row * (double)choice->query_tile;
-    const double alone = tile + steps * predict_step(a, choice, each < held ? each : held);
-    const double full = (double)(each / held) * (tile + mean_steps * predict_step(a, choice, held));
-    const double last = rest > 0 ? tile + mean_steps * predict_step(a, choice, rest) : 0.0;
-    return f->real_start + fmax(alone, full + last);
+    const int64_t rest = each % held, first = each < held ? each : held;
+    const double alone = predict_ends(a, choice, first) + steps * predict_step(a, choice, first);
+    const double full = (double)(each / held) * (predict_ends(a, choice, held) +
+                                                 mean_steps * predict_step(a, choice, held));
+    const double last =
+        rest > 0 ? predict_ends(a, choice, rest) + mean_steps * predict_step(a, choice, rest) : 0.0;
+    return tgi_figures_find_attention()->real_start + fmax(alone, full + last);
 }

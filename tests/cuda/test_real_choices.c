@@ -1,0 +1,56 @@
+/*
+ * Choices for attention in FP32 and FP64 on an H200: the kernel, the queries of a block and the
+ * splits of the keys.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "cuda/families/attend.h"
+#include "model/chips.h"
+#include "tilegemm_attention.h"
+
+/* Heads of 96 take rows of 128: in rows of 256 half of the warps would have most columns of D. Few
+ * queries of 4096 keys, a whole number of steps, have more than 11 splits. */
+static void test_choices(void **state)
+{
+    static const struct {
+        const char *text, *kernel;
+        int64_t query_tile, least_splits, most_splits;
+    } cases[] = {{"16,16,4,53,53,96", "fp32_64x128", 64, 1, 1},
+                 {"8,16,16,64,64,64", "fp32_64x128", 64, 1, 1},
+                 {"4,16,16,1024,1024,128", "fp32_256x128", 256, 1, 1},
+                 {"4,16,16,1024,1024,256", "fp32_128x256", 128, 1, 1},
+                 {"1,32,8,1,4096,128", "fp32_64x128", 16, 32, 64},
+                 {"64,32,8,1,4096,128", "fp32_64x128", 16, 1, 2},
+                 {"4,16,16,1024,1024,128:fp64", "fp64_64x128", 64, 1, 1},
+                 {"1,32,8,1,4096,128:fp64", "fp64_64x128", 16, 32, 64}};
+    tg_chip chip;
+    (void)state;
+    assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
+    const tgi_machine machine = tgi_chips_make_machine(&chip);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tg_attention a;
+        tgi_attention_choice choice = {.shared_heads = 0};
+        assert_int_equal(tg_parse_attention(cases[i].text, &a, sizeof a), TG_STATUS_OK);
+        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
+        if (!strstr(choice.row->name, cases[i].kernel))
+            fail_msg("%s: %s", cases[i].text, choice.row->name);
+        if (choice.query_tile != cases[i].query_tile ||
+            choice.split_count < cases[i].least_splits || choice.split_count > cases[i].most_splits)
+            fail_msg("%s: %lld queries, %lld splits", cases[i].text, (long long)choice.query_tile,
+                     (long long)choice.split_count);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choices)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
