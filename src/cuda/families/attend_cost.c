@@ -155,15 +155,18 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
     const int64_t warps = warp_splits * sharers;
     time += f->thin_shared * (double)(sharers - 1);
     const double crowd = 1.0 + f->thin_crowd * (double)(tgi_divide_up(warps, SCHEDULERS) - 1);
+    const int is_far = predict_memory(machine, a, 1.0) > 0.0;
+    /* Blocks of a cluster are neighbours in pairs, which share a way to memory. */
+    const double pair = is_far && blocks > 1 ? 1.0 + f->pair : 1.0;
     const double steps =
         rounds * count_steps(a, choice, rounds <= 1.0) * count(f->thin_step, row) * crowd;
     const double read =
         count_steps(a, choice, 0) * row->keys * (double)warp_splits; /* keys of a block */
     const double reads = predict_reads(machine, a, choice);
-    const double bytes = 4.0 * row->head_size * read * (double)tiles *
-                         (predict_memory(machine, a, 1.0) > 0.0 ? f->far_byte : f->thin_byte);
+    const double bytes =
+        4.0 * row->head_size * read * (double)tiles * (is_far ? f->far_byte : f->thin_byte);
     const double most = fmax(fmax(steps, bytes), reads);
-    return rounds * time + most + f->read_overlap * (steps + bytes + reads - most);
+    return rounds * time + pair * (most + f->read_overlap * (steps + bytes + reads - most));
 }
 
 /* Returns the time of a row of few keys, whose warps compute 16 rows, for `groups` groups of
