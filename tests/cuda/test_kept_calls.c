@@ -279,56 +279,46 @@ static void note_blocks(const void *argument)
     band_count++;
 }
 
+/* Runs the case's problem by its kernel and notes the blocks of each launch along x. */
+static void run_bands(const kept_case *c)
+{
+    fake_driver *fake = fake_reset();
+    tg_context *context = open_context(c);
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = c->kernel};
+    const tg_problem problem = parse(c->problem);
+    const tg_buffers buffers = make_set(c, 0);
+    tg_plan *plan;
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
+    band_count = 0;
+    fake->compute = note_blocks;
+    fake->argument_bytes = c->argument_bytes;
+    assert_int_equal(tg_execute_plan(plan, &buffers), 0);
+    fake->compute = NULL;
+    fake->argument_bytes = 0;
+    tg_destroy_plan(plan);
+    tg_destroy_context(context);
+}
+
 /* A batch-invariant D whose partial sums need more workspace than there is takes bands of rows. The
  * last one has fewer tiles, each with as many splits. */
 static void test_last_bands_have_fewer_blocks(void **state)
 {
     (void)state;
-    static const kept_case c = {"600x16x8192:prec=ieee_fp32:batch_invariant",
-                                "cuda_dot_sm80_fp32_16x64x64", 320, 1 << 20};
-    fake_driver *fake = fake_reset();
-    tg_context *context = open_context(&c);
-    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = c.kernel};
-    const tg_problem problem = parse(c.problem);
-    const tg_buffers buffers = make_set(&c, 0);
-    tg_plan *plan;
-    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
-    fake->compute = note_blocks;
-    fake->argument_bytes = c.argument_bytes;
-    assert_int_equal(tg_execute_plan(plan, &buffers), 0);
-    fake->compute = NULL;
-    fake->argument_bytes = 0;
+    run_bands(&(kept_case){"600x16x8192:prec=ieee_fp32:batch_invariant",
+                           "cuda_dot_sm80_fp32_16x64x64", 320, 1 << 20});
     assert_int_equal(band_count, 2);
     assert_int_equal(band_blocks[0], 512 / 64 * 32);
     assert_int_equal(band_blocks[1], 2 * 32); /* 88 rows */
-    tg_destroy_plan(plan);
-    tg_destroy_context(context);
 }
 
 /* Tiles of D that fill no round of the multiprocessors are a band with splits of its own. */
 static void test_last_rounds_are_bands(void **state)
 {
     (void)state;
-    static const kept_case c = {"768x384x4096:prec=ieee_fp32", "cuda_simt_sm75_fp32_32x64x32", 320,
-                                0};
-    fake_driver *fake = fake_reset();
-    tg_context *context = open_context(&c);
-    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = c.kernel};
-    const tg_problem problem = parse(c.problem);
-    const tg_buffers buffers = make_set(&c, 0);
-    tg_plan *plan;
-    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
-    band_count = 0;
-    fake->compute = note_blocks;
-    fake->argument_bytes = c.argument_bytes;
-    assert_int_equal(tg_execute_plan(plan, &buffers), 0);
-    fake->compute = NULL;
-    fake->argument_bytes = 0;
+    run_bands(&(kept_case){"768x384x4096:prec=ieee_fp32", "cuda_simt_sm75_fp32_32x64x32", 320, 0});
     assert_int_equal(band_count, 2);
     assert_int_equal(band_blocks[0], 22 * 6);
     assert_int_equal(band_blocks[1], 2 * 6);
-    tg_destroy_plan(plan);
-    tg_destroy_context(context);
 }
 
 int main(void)
