@@ -32,14 +32,19 @@ static int has_strip_lines(const tgi_problem *p)
             (p->k <= TGI_SMALL_STRIP_K_MAX && has_units && p->k % 8 == 0));
 }
 
-/* Returns 1 if pieces and strips can store the sums of the problem, whose D has contiguous rows. */
+/* Returns 1 if the problem is sums alone, and its D has contiguous rows and no more elements a side
+ * than the functions of this file count. */
 static int has_rows(const tgi_problem *p)
 {
     const int64_t most = INT32_MAX / 2;
-    const int has_type =
-        tgi_type_bytes(p->type) == 2 ? p->d_type == p->type : tgi_type_bytes(p->d_type) == 2;
-    return tgi_epilogue_is_sum_alone(&p->epilogue) && p->d.col == 1 && has_type && p->m <= most &&
+    return tgi_epilogue_is_sum_alone(&p->epilogue) && p->d.col == 1 && p->m <= most &&
            p->n <= most && p->batch_count <= TGI_GRID_HEIGHT_MAX;
+}
+
+/* Returns 1 if pieces and strips store a D of this type. */
+static int has_narrow_type(const tgi_problem *p)
+{
+    return tgi_type_bytes(p->type) == 2 ? p->d_type == p->type : tgi_type_bytes(p->d_type) == 2;
 }
 
 /* Sets what pieces and strips have in common. */
@@ -138,7 +143,7 @@ void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *giv
     const int is_transposed = p.d.col != 1;
     if (is_transposed)
         tgi_problem_transpose(&p);
-    if (!has_rows(&p))
+    if (!has_rows(&p) || !has_narrow_type(&p))
         return;
     const int is_free = !p.is_batch_invariant;
     if (is_free ? proposal->is_legal : tgi_small_is_in_pieces(&p))
@@ -162,12 +167,9 @@ void tgi_small_propose_outer(const tgi_machine *machine, const tgi_problem *give
 {
     tgi_problem p = *given;
     const int is_transposed = p.d.col != 1;
-    const int64_t most = INT32_MAX / 2;
     if (is_transposed)
         tgi_problem_transpose(&p);
-    if (!proposal->is_legal || !tgi_epilogue_is_sum_alone(&p.epilogue) || p.d.col != 1 ||
-        p.m > most || p.n > most || p.batch_count > TGI_GRID_HEIGHT_MAX ||
-        p.k > TGI_SMALL_OUTER_K_MAX)
+    if (!proposal->is_legal || !has_rows(&p) || p.k > TGI_SMALL_OUTER_K_MAX)
         return;
     const int is_direct = p.k <= TGI_SMALL_OUTER_K_DIRECT;
     const int64_t units = tgi_divide_up(p.n, TGI_SMALL_OUTER_COLS);
