@@ -48,8 +48,8 @@ static __device__ __forceinline__ void tgi_tma_load_multicast(uint16_t ranks, ui
                  : "memory");
 }
 
-/* cp.async.bulk.tensor: copies a TMA box from shared memory, as a group of its own. Elements
- * outside the tensor are not stored. */
+/* cp.async.bulk.tensor: copies a TMA box from shared memory, as a group of its own. Units of 16
+ * bytes outside the tensor are not stored; one that the tensor ends in is written whole. */
 static __device__ __forceinline__ void tgi_tma_store(const tgi_tensor_map *map, uint32_t shared,
                                                      int x, int y, int z)
 {

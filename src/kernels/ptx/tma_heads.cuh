@@ -19,8 +19,8 @@ static __device__ __forceinline__ void tgi_tma_load_head(uint32_t shared, const 
                  : "memory");
 }
 
-/* cp.async.bulk.tensor: copies the TMA box from shared memory. Elements outside the tensor are not
- * stored. */
+/* cp.async.bulk.tensor: copies the TMA box from shared memory. Units of 16 bytes outside the tensor
+ * are not stored; one that the tensor ends in is written whole. */
 static __device__ __forceinline__ void
 tgi_tma_store_head(const tgi_tensor_map *map, uint32_t shared, int x, int y, int z, int w)
 {

@@ -95,6 +95,7 @@ typedef struct tgi_outer_args {
     int32_t across; /* lanes of a warp along a row of D, a power of two */
     int32_t rows;   /* rows of a block */
 } tgi_outer_args;
+
 /* Relays, whose lanes pass sums on, have these threads of a block, and take so many values of k one
  * after another before the next team has its own, of which there are up to four. Those of 16-bit
  * types have up to so many warps, which load so many values of k at once. */
@@ -117,7 +118,7 @@ typedef struct tgi_relay_args {
     int32_t has_a_pairs, has_b_pairs; /* 1: 4 bytes along k are aligned, in 16-bit types */
 } tgi_relay_args;
 
-/* A warp loads A or B by units of 8 or 16 bytes along k, by elements along k or across it, or by 8
+/* A warp loads A or B by units of 4 or 16 bytes along k, by elements along k or across it, or by 8
  * columns of one k. */
 typedef enum tgi_strip_order {
     TGI_STRIP_UNITS,
