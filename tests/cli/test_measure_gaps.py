@@ -165,7 +165,8 @@ class Gaps(unittest.TestCase):
 
     def test_mistakes(self):
         for words, message in ((["--kinds", "int8"], "--kinds = 'int8' is no kind"),
-                               (["--gpus", "2"], "--gpus goes with --device cuda"),
+                               (["--gpus", "2"], "--gpus and --jobs go with --device cuda"),
+                               (["--device", "cuda", "--jobs", "0"], "--jobs = 0 is no count"),
                                (["--device", "cuda", "--gpus", "0"], "--gpus = 0 is no count"),
                                (["--device", "cuda:1"], "invalid choice: 'cuda:1'"),
                                (["--build", "/nowhere"], "no program /nowhere/tilegemm")):
