@@ -291,4 +291,5 @@ static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tilin
     tiling->thread_count = proposal->decision.batch.thread_count;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_batch = {propose, describe_tiling};
+const tgi_cuda_planner tgi_cuda_planner_batch = {.propose = propose,
+                                                 .describe_tiling = describe_tiling};

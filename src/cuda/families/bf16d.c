@@ -98,4 +98,5 @@ static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tilin
     tiling->cluster_splits = proposal->decision.tile.direct_cluster;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_bf16d = {propose, describe_tiling};
+const tgi_cuda_planner tgi_cuda_planner_bf16d = {.propose = propose,
+                                                 .describe_tiling = describe_tiling};

@@ -32,4 +32,5 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     tgi_gemm_split_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
 }
 
-const tgi_cuda_planner tgi_cuda_planner_dmma = {propose, tgi_gemm_describe_tiling};
+const tgi_cuda_planner tgi_cuda_planner_dmma = {
+    .propose = propose, .describe_tiling = tgi_gemm_describe_tiling, .has_last_round = 1};

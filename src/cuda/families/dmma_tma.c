@@ -79,4 +79,5 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     proposal->decision.tile.is_copied = is_copied;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_dmma_tma = {propose, tgi_gemm_describe_tiling};
+const tgi_cuda_planner tgi_cuda_planner_dmma_tma = {
+    .propose = propose, .describe_tiling = tgi_gemm_describe_tiling, .has_last_round = 1};

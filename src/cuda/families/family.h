@@ -18,6 +18,7 @@ typedef struct tgi_cuda_planner {
     /* Fills *split with the counts of the decision. On entry it describes a plan that splits
      * nothing. NULL if the family never splits. */
     void (*describe_tiling)(const tgi_proposal *proposal, tgi_plan_tiling *tiling);
+    int has_last_round; /* 1: the last round of blocks may be a band of its own (row_bands.h) */
 } tgi_cuda_planner;
 
 /* The launching half of a family, families/X_launch.c. */

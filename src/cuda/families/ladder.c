@@ -19,4 +19,4 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     }
 }
 
-const tgi_cuda_planner tgi_cuda_planner_ladder = {propose, NULL};
+const tgi_cuda_planner tgi_cuda_planner_ladder = {.propose = propose};

@@ -258,4 +258,5 @@ static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tilin
     tiling->whole_rows = decision->whole_rows;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_mma = {propose, describe_tiling};
+const tgi_cuda_planner tgi_cuda_planner_mma = {.propose = propose,
+                                               .describe_tiling = describe_tiling};

@@ -159,7 +159,7 @@ void tgi_cuda_describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *til
 {
     const tgi_cuda_planner *planner = planners[proposal->kernel->family];
     tgi_proposal last = *proposal;
-    if (tgi_bands_has_last_round(planner) && proposal->band_rows) {
+    if (planner->has_last_round && proposal->band_rows) {
         last.decision = proposal->last_decision;
         tiling->whole_rows = proposal->band_rows;
     }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "core/checked.h"
-#include "cuda/families/gemm.h"
 #include "cuda/families/slice_panels.h"
 
 #define BAND_UNIT 256 /* rows; each band begins as aligned as D */
@@ -16,11 +15,6 @@ int tgi_bands_are_cols(const tgi_problem *problem)
 int64_t tgi_bands_count_rows(const tgi_problem *problem)
 {
     return tgi_bands_are_cols(problem) ? problem->n : problem->m;
-}
-
-int tgi_bands_has_last_round(const tgi_cuda_planner *planner)
-{
-    return planner->describe_tiling == tgi_gemm_describe_tiling;
 }
 
 tgi_problem tgi_bands_make_band(const tgi_problem *problem, int64_t row_count)
@@ -86,7 +80,7 @@ void tgi_bands_propose(const tgi_machine *machine, const tgi_problem *problem,
 {
     const int64_t limit = tgi_panels_find_limit(machine), all = tgi_bands_count_rows(problem);
     planner->propose(machine, problem, proposal);
-    if (tgi_bands_has_last_round(planner) && proposal->is_legal && problem->batch_count == 1 &&
+    if (planner->has_last_round && proposal->is_legal && problem->batch_count == 1 &&
         !problem->is_batch_invariant)
         for (int64_t blocks = 1, most = proposal->resident_blocks; blocks <= most; blocks++)
             split_last_round(machine, problem, planner, machine->gpu.sm_count * blocks, proposal);

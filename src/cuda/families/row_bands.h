@@ -17,10 +17,6 @@ int64_t tgi_bands_count_rows(const tgi_problem *problem);
 /* Returns the band of the problem with `row_count` of them. */
 tgi_problem tgi_bands_make_band(const tgi_problem *problem, int64_t row_count);
 
-/* Returns 1 if the last round of a family's blocks may be a band: families simt, dmma and
- * dmma_tma. */
-int tgi_bands_has_last_round(const tgi_cuda_planner *planner);
-
 /* Proposes as the planner does for all rows, or for bands. If the workspace of a batch-invariant
  * problem exceeds the machine's limit, it has the largest bands that keep it, of 256 rows at least,
  * whatever the limit. */

@@ -55,4 +55,5 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     choose_splits(machine, p, &work, proposal);
 }
 
-const tgi_cuda_planner tgi_cuda_planner_simt = {propose, tgi_gemm_describe_tiling};
+const tgi_cuda_planner tgi_cuda_planner_simt = {
+    .propose = propose, .describe_tiling = tgi_gemm_describe_tiling, .has_last_round = 1};

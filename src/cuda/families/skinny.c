@@ -315,4 +315,5 @@ static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tilin
     tiling->block_count = decision->block_count;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_skinny = {propose, describe_tiling};
+const tgi_cuda_planner tgi_cuda_planner_skinny = {.propose = propose,
+                                                  .describe_tiling = describe_tiling};

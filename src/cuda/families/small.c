@@ -376,4 +376,5 @@ static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tilin
     }
 }
 
-const tgi_cuda_planner tgi_cuda_planner_small = {propose, describe_tiling};
+const tgi_cuda_planner tgi_cuda_planner_small = {.propose = propose,
+                                                 .describe_tiling = describe_tiling};

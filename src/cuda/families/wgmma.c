@@ -206,4 +206,5 @@ static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tilin
     tiling->is_transposed = decision->is_transposed;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_wgmma = {propose, describe_tiling};
+const tgi_cuda_planner tgi_cuda_planner_wgmma = {.propose = propose,
+                                                 .describe_tiling = describe_tiling};
