@@ -38,7 +38,8 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     const double cycles = fmax(elems / find_dmma_rate(gpu), feed);
     /* Copies of threads are issued among the products. */
     const double copy_s = work->k_copies * depth * f->dmma_copy_cycles[is_tma] / gpu->clock_hz;
-    const double compute_s = cycles * depth / (share * gpu->clock_hz) + copy_s;
+    const double alike = is_tma && (p->a.col == 1) == (p->b.row == 1) ? f->dmma_alike_share : 0.0;
+    const double compute_s = (1.0 + alike) * cycles * depth / (share * gpu->clock_hz) + copy_s;
     /* One block alone does not hide the wait for its stages. */
     const double wait_s = f->dmma_stage_s[i] + f->dmma_k_s[i] * depth / teams;
     double latency_s = wait_s + compute_s * share;
@@ -48,8 +49,9 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     double seconds = tgi_tile_block_seconds(gpu, work, stages, latency_s, compute_s) +
                      tgi_tile_block_seconds(gpu, work, 1.0, store_s, store_s) +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
-    double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
     return tgi_tile_base_seconds(gpu, p, work) + f->dmma_s[i] +
            tgi_tile_terms_seconds(gpu, p, work) + f->dmma_tma_lines_s[0] * work->split_readers +
-           f->dmma_tma_lines_s[1] * work->sharing_readers + fmax(seconds, memory_s);
+           f->dmma_tma_lines_s[1] * work->sharing_readers +
+           tgi_tile_memory_seconds(gpu, kernel, p, work, f->tiles_share,
+                                   is_tma ? TGI_STREAM_DMMA_TMA : TGI_STREAM_DMMA, seconds);
 }

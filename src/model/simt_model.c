@@ -33,22 +33,24 @@ static double find_share(const tgi_figures *f, const tgi_kernel *kernel, double 
     return alone + (most - alone) * (warps_per_scheduler - 1.0) / (f->simt_most_warps[i] - 1.0);
 }
 
-/* Returns the time of a step with its copies over that of its multiply-adds. */
+/* Returns the turns of the memory pipe in which a warp copies an operand with line_count lines for
+ * a value of k of a tile. A copy along k takes several turns for its 32 elements. Tiles with more
+ * lines than the operand wait longer for their copies. */
+static double count_turns(const tgi_figures *f, double tile_lines, int64_t line_count, int along_k)
+{
+    const double ratio =
+        (double)line_count >= tile_lines ? along_k : f->simt_inner_ratios[!along_k];
+    return tile_lines / 32.0 * f->simt_copy_turns * ratio;
+}
+
+/* Returns the time of a step with its copies over that of its multiply-adds. Products hide most of
+ * the copies. */
 static double find_copy_factor(const tgi_figures *f, const tgi_kernel *kernel, const tgi_problem *p)
 {
-    const double rows = kernel->tile_rows, cols = kernel->tile_cols, sums = rows * cols;
-    /* Tiles larger than D are copied element by element. */
-    if (p->m < kernel->tile_rows || p->n < kernel->tile_cols)
-        return 1.0 + f->simt_element_copy_ratio * (rows + cols) / sums;
-    /* A warp's copy along k takes several turns of the memory pipe for its 32 elements. Products
-     * hide most of them. */
-    double elems = 0.0;
-    if (p->a.row != 1)
-        elems += rows;
-    if (p->b.col != 1)
-        elems += cols;
-    return 1.0 + f->simt_exposed_copy_share * elems * f->simt_copy_turns / 32.0 /
-                     (sums / f->simt_multipliers);
+    const double rows = kernel->tile_rows, cols = kernel->tile_cols;
+    const double turns =
+        count_turns(f, rows, p->m, p->a.row != 1) + count_turns(f, cols, p->n, p->b.col != 1);
+    return 1.0 + f->simt_exposed_copy_share * turns / (rows * cols / f->simt_multipliers);
 }
 
 /* Returns 1 if all rows of D consist of whole units of 16 bytes. */
@@ -100,10 +102,11 @@ double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     double cycles = waves * count_cycles(gpu, kernel, p, work->blocks_per_sm, work->block_k);
     if (rest > 0.0)
         cycles += count_cycles(gpu, kernel, p, rest, work->block_k);
-    double memory_s = tgi_model_tile_bytes(p) / (f->simt_memory_share * gpu->memory_bytes_per_s);
     const double start_s = f->simt_splits_s[!tgi_epilogue_is_sum_alone(&p->epilogue)];
     double splits_s =
         tgi_model_splits_seconds(p, work, start_s, f->simt_splits_ratio * gpu->memory_bytes_per_s);
     const double finish_s = tgi_model_finish_seconds(gpu, kernel, p, work);
-    return f->launch_s + fmax(cycles / gpu->clock_hz + finish_s, memory_s) + splits_s;
+    return f->launch_s + splits_s +
+           tgi_tile_memory_seconds(gpu, kernel, p, work, f->simt_memory_share, TGI_STREAM_SIMT,
+                                   cycles / gpu->clock_hz + finish_s);
 }

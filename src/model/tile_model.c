@@ -81,6 +81,21 @@ static double find_read_seconds(const tgi_gpu *gpu, const tgi_problem *p, double
            fmin(share * gpu->memory_bytes_per_s, bytes_per_cycle * gpu->sm_count * gpu->clock_hz);
 }
 
+double tgi_tile_memory_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                               const tgi_tile_work *work, double share, tgi_tile_stream stream,
+                               double seconds)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double lines =
+        fmin(kernel->tile_rows, (double)p->m) + fmin(kernel->tile_cols, (double)p->n);
+    const double blocks = fmin(work->block_count / gpu->sm_count, work->blocks_per_sm);
+    const double under_way = blocks * lines * kernel->tile_depth * (kernel->stage_count - 1.0);
+    const double in_elems = ((double)p->m + (double)p->n) * (double)p->k * (double)p->batch_count;
+    const double memory_s = tgi_model_tile_bytes(p) / (share * gpu->memory_bytes_per_s) +
+                            in_elems / gpu->sm_count / under_way * f->tiles_wait_s[stream];
+    return fmax(seconds, memory_s) + f->tiles_beside_shares[stream] * fmin(seconds, memory_s);
+}
+
 /* Returns the seconds in which a thread applies the epilogue to `count` elements of D: one after
  * another, or several rows of its columns at once. */
 static double find_epilogue_seconds(const tgi_figures *f, const tgi_kernel *kernel,
@@ -138,14 +153,36 @@ static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kerne
            tgi_model_finish_seconds(gpu, kernel, p, work);
 }
 
+/* Returns the seconds of rounds of stages. Some blocks end with those that share their
+ * multiprocessor, so that others wait for them. */
+static double find_small_rounds(const tgi_gpu *gpu, const tgi_tile_work *work, double round_count,
+                                double latency_s, double compute_s)
+{
+    const double share = tgi_figures_find(gpu->capability)->small_together_share;
+    const double per_sm = ceil(work->block_count / gpu->sm_count);
+    const double resident = fmin(per_sm, work->blocks_per_sm);
+    const double whole = floor(per_sm / resident), rest = per_sm - whole * resident;
+    const double together = whole * fmax(latency_s, resident * compute_s) +
+                            (rest > 0.0 ? fmax(latency_s, rest * compute_s) : 0.0);
+    return (1.0 - share) * tgi_tile_block_seconds(gpu, work, round_count, latency_s, compute_s) +
+           share * round_count * together;
+}
+
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                                const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
     double fixed_s = tgi_tile_base_seconds(gpu, p, work);
-    if (work->copy_k > 0.0)
-        return fixed_s + fmax(tgi_model_wide_seconds(gpu, kernel, p, work), memory_s);
+    if (!is_narrow(p->type) && work->block_count > gpu->sm_count / 2.0)
+        fixed_s += f->small_full_s[work->copy_k > 0.0];
+    if (work->copy_k > 0.0) {
+        const double wide_s = tgi_model_wide_seconds(gpu, kernel, p, work);
+        return fixed_s + (is_narrow(p->type)
+                              ? fmax(wide_s, memory_s)
+                              : tgi_tile_memory_seconds(gpu, kernel, p, work, f->tiles_share,
+                                                        TGI_STREAM_WIDE, wide_s));
+    }
     fixed_s += tgi_tile_terms_seconds(gpu, p, work);
     if (kernel->math == TGI_MATH_mma)
         return fixed_s + fmax(find_small_mma_seconds(gpu, kernel, p, work),
@@ -159,10 +196,11 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
     double seconds =
-        tgi_tile_block_seconds(gpu, work, rounds, latency_s, compute_s) +
+        find_small_rounds(gpu, work, rounds, latency_s, compute_s) +
         tgi_tile_block_seconds(gpu, work, 1.0, f->small_s, f->small_block_s[p->batch_count > 1]) +
         tgi_model_finish_seconds(gpu, kernel, p, work);
-    return fixed_s + fmax(seconds, memory_s);
+    return fixed_s +
+           tgi_tile_memory_seconds(gpu, kernel, p, work, f->tiles_share, TGI_STREAM_SMALL, seconds);
 }
 
 double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,

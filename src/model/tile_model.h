@@ -41,6 +41,22 @@ typedef struct tgi_tile_work {
     tgi_access access;
 } tgi_tile_work;
 
+/* Families that read memory with figures of their own: small, its wide tiles, dmma, dmma_tma and
+ * simt. */
+typedef enum tgi_tile_stream {
+    TGI_STREAM_SMALL,
+    TGI_STREAM_WIDE,
+    TGI_STREAM_DMMA,
+    TGI_STREAM_DMMA_TMA,
+    TGI_STREAM_SIMT
+} tgi_tile_stream;
+
+/* Returns the seconds of tiles that take `seconds` beside memory, which has this share of its rate.
+ * They wait longer for it, the fewer bytes their stages have under way. */
+double tgi_tile_memory_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                               const tgi_tile_work *work, double share, tgi_tile_stream stream,
+                               double seconds);
+
 /* Returns the bytes of the operands and D, each counted once. */
 double tgi_model_tile_bytes(const tgi_problem *problem);
 

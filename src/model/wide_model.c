@@ -18,14 +18,14 @@ double tgi_model_wide_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
                               const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const int i = find_index(kernel), type = i < 2 ? i : 2;
+    const int i = find_index(kernel);
     const double elems = (double)kernel->tile_rows * kernel->tile_cols;
     const double rate =
         tgi_model_macs_per_cycle(gpu, p->type) * f->small_wide_shares[i] * gpu->clock_hz;
     /* A half that is left out saves part of its time, because a stage's other work stays. */
     const double saved = f->small_wide_saved_share * (1.0 - work->sum_share);
     const double product_s = elems * (1.0 - saved) * work->copy_k / rate;
-    const double store_s = elems * f->small_wide_elem_s[type];
+    const double store_s = elems * f->small_wide_elem_s[i];
     /* Blocks that share a multiprocessor share the rate of products and stores. Blocks start as
      * others end, so that a last wave that is not full costs only its share. */
     const double per_sm = ceil(work->block_count / gpu->sm_count);

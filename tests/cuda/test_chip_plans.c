@@ -354,7 +354,7 @@ static void test_slices_where_they_pay(void **state)
                  {"a100", "1x4096x4096:batch_invariant:prec=bf16x6", "cuda_mma_bf16x_"},
                  {"a10", "4096x4096x4096", "cuda_simt_"},
                  {"a10", "4096x4096x4096:prec=bf16x3", "cuda_mma_bf16x_"},
-                 {"a10", "1x4096x4096:batch_invariant:prec=bf16x6", "cuda_small_"},
+                 {"a10", "1x4096x4096:batch_invariant:prec=bf16x6", "cuda_rank_"},
                  {"l4", "4096x4096x4096", "cuda_simt_"},
                  {"l4", "4096x4096x4096:prec=fp16x3", "cuda_mma_fp16x_"},
                  {"rtx4090", "4096x4096x4096:prec=fp16x3", "cuda_simt_"},

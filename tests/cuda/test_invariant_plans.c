@@ -63,8 +63,8 @@ static void test_batch_invariant_rows(void **state)
                  {"3x40x300:nt:prec=ieee_fp32", "cuda_small_sm90a_fp32_32x32x16", 1},
                  {"20x300x40", "cuda_small_sm90a_fp32_32x32x16", 1},
                  {"3x40x300:bf16", "cuda_small_sm90a_bf16_64x64x32", 1},
-                 {"64x64x65536:fp64", "cuda_small_sm90a_fp64_64x64x16", 128},
-                 {"64x63x65537:fp64", "cuda_small_sm90a_fp64_64x64x16", 129},
+                 {"64x64x65536:fp64", "cuda_dmma_sm80_fp64_64x64x32", 128},
+                 {"64x63x65537:fp64", "cuda_dmma_sm80_fp64_64x64x32", 129},
                  {"640x1754x2408:fp64", "cuda_dmma_tma_sm90a_fp64_64x64x16", 4},
                  {"700x112x11648:nt:bf16", "cuda_wgmma_sm90a_bf16_", 8}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
