@@ -137,6 +137,11 @@ static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, i
     int64_t chunk_count = tgi_divide_up(p->k, decision->kc);
     double sums_bytes = (double)(chunk_count * tiles->accum_bytes) * (double)p->m * (double)p->n;
     int64_t per_batch = tgi_divide_up(thread_count, p->batch_count);
+    /* D takes most of the time of a short k. Shares of its rows that are shorter than what tiles
+     * prefetch ahead cost more than to pack all of B in each thread. */
+    const int64_t share_bytes = p->n * tgi_type_bytes(p->d_type) / per_batch;
+    const int must_split_rows = p->k <= TGI_SHORT_K && share_bytes <= TGI_AHEAD_BYTES &&
+                                p->m >= 2 * tiles->rows * per_batch;
     double best_cycles = 0.0;
     tgi_packed_decision best = *decision;
     for (int64_t row_portions = 1; row_portions <= per_batch; row_portions++) {
@@ -149,6 +154,8 @@ static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, i
             decision->k_splits = k_splits;
             decision->col_portions =
                 smaller(per_batch / (row_portions * k_splits), tgi_divide_up(p->n, tiles->cols));
+            if (must_split_rows && decision->col_portions > 1)
+                continue;
             double cycles = count_task_cycles(p, tiles, decision, macs_per_cycle);
             if (k_splits > 1)
                 cycles *= tgi_figures_find_cpu()->packed_splits_ratio;
@@ -227,7 +234,10 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
         int64_t strip_cols = larger(strip_bytes / k_bytes / micropanel_cols, 1) * micropanel_cols;
         decision->strip_cols = smaller(decision->nc, strip_cols);
     }
-    decision->is_prefetched = is_in_strips && tiles->k_per_elem == 1 && !tgi_cpu_is_narrow(tiles);
+    const int can_prefetch = tiles->k_per_elem == 1 && !tgi_cpu_is_narrow(tiles);
+    decision->is_prefetched = is_in_strips && can_prefetch;
+    decision->is_b_far = !is_in_strips && can_prefetch && decision->is_b_packed &&
+                         !decision->is_along_rows && decision->nc * k_bytes > l2_bytes / 4;
 }
 
 /* Returns the cycles that a B in place of `b_bytes` takes more than a packed one, because its

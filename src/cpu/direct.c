@@ -161,10 +161,11 @@ typedef struct direct_micropanels {
 typedef struct direct_prepared {
     int is_transposed; /* 1: A is the call's B */
     int is_one_call;   /* 1: one call of a micro-kernel does it all */
+    int is_first_prefetched;
     int64_t batch_count, a_batch_bytes, b_batch_bytes, c_batch_bytes, d_batch_bytes;
     tgi_copy_fn *copy_b; /* NULL: B is read in place */
     tgi_copy copy;       /* the copy of a micropanel of B, without pointers and columns */
-    tgi_prefetch_block a_first, b_first; /* prefetched before the first tile */
+    tgi_prefetch_block a_first, b_first; /* before the first tile, if is_first_prefetched is set */
     /* Activates D of an entry after its tiles, as one row if its rows lie side by side, or NULL. */
     tgi_activate_fn *activate;
     int64_t activated_rows, activated_cols, d_row;
@@ -249,14 +250,6 @@ static void add_micropanels(const tgi_problem *p, const tgi_tile_set *tiles, int
     add_height(p, tiles, tiling.rows, tiling.count - tiling.larger_count, b_row, micropanels);
 }
 
-/* Returns 1 if operands are prefetched before the first tile: tiles read A only after a copy of B,
- * or one row of tiles alone reads short runs of an A along m. A batch prefetches the next entry. */
-static int must_prefetch_first(const tgi_problem *p, const tgi_tile_set *tiles)
-{
-    return p->batch_count == 1 && (p->b.col != 1 || (p->a.col != 1 && p->k >= 32 &&
-                                                     p->m <= tgi_cpu_find_tile_rows(p, tiles)));
-}
-
 static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void *block)
 {
     const tgi_problem oriented = orient(given), *p = &oriented;
@@ -277,10 +270,10 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
         prepared->copy =
             (tgi_copy){.outer = p->k, .outer_stride = p->b.row, .inner_stride = p->b.col};
     }
-    if (must_prefetch_first(p, tiles)) {
-        prepared->a_first = tgi_cpu_find_block(&p->a, p->m, p->k, tiles->elem_bytes);
-        prepared->b_first = tgi_cpu_find_block(&p->b, p->k, p->n, tiles->elem_bytes);
-    }
+    const int64_t first_k = tgi_cpu_count_first_k(p, tiles);
+    prepared->is_first_prefetched = first_k > 0;
+    prepared->a_first = tgi_cpu_find_block(&p->a, p->m, first_k, tiles->elem_bytes);
+    prepared->b_first = tgi_cpu_find_block(&p->b, first_k, p->n, tiles->elem_bytes);
     /* Narrow tiles compute a vector and half a vector of what is left beside whole micropanels. */
     if (whole && p->n <= whole->cols)
         rest = p->n;
@@ -300,7 +293,6 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
         prepared->d_row = p->d.row;
     }
     prepared->is_one_call = !prepared->copy_b && !prepared->activate && p->batch_count == 1 &&
-                            !prepared->a_first.run_count && !prepared->b_first.run_count &&
                             prepared->group_count == 1 && prepared->group[0].count == 1 &&
                             prepared->group[0].height_count == 1 &&
                             prepared->group[0].height[0].call_count == 1;
@@ -369,13 +361,15 @@ static tg_status launch(const tgi_call *call)
     const char *c = call->c ? call->c : call->d;
     const char *bias = p->epilogue.bias != TG_BIAS_NONE ? call->bias : call->d;
     char *d = call->d;
+    if (prepared->is_first_prefetched) {
+        tgi_cpu_prefetch_block(b, &prepared->b_first);
+        tgi_cpu_prefetch_block(a, &prepared->a_first);
+    }
     if (prepared->is_one_call) {
         const direct_height *height = prepared->group[0].height;
         height->function(&height->tile, a, b, c, d, bias, alpha, beta);
         return TG_STATUS_OK;
     }
-    tgi_cpu_prefetch_block(b, &prepared->b_first);
-    tgi_cpu_prefetch_block(a, &prepared->a_first);
     for (int64_t left = prepared->batch_count;;) {
         if (prepared->copy_b)
             run_copied_entry(prepared, a, b, c, d, bias, alpha, beta, call->workspace);

@@ -105,6 +105,18 @@ static inline int64_t tgi_cpu_count_own_ahead(int64_t k, int64_t micropanel_coun
     return k < 64 || micropanel_count > 2 ? 0 : k < 256 ? 32 : 64;
 }
 
+/* Returns the values of k whose A and B `direct` prefetches before its first tile: all if tiles
+ * read A only after a copy of B. If one row of tiles alone reads short runs of an A along m, it is
+ * those that tiles do not prefetch themselves, else none. A batch prefetches the next entry. */
+static inline int64_t tgi_cpu_count_first_k(const tgi_problem *p, const tgi_tile_set *tiles)
+{
+    const int is_alone = p->a.col != 1 && p->k >= 32 && p->m <= tgi_cpu_find_tile_rows(p, tiles);
+    const int64_t own_ahead = tgi_cpu_count_own_ahead(p->k, tgi_divide_up(p->n, tiles->cols));
+    if (p->batch_count > 1 || (p->b.col == 1 && !is_alone))
+        return 0;
+    return p->b.col == 1 && own_ahead ? own_ahead : p->k;
+}
+
 /* Fills the tile's members about its epilogue. The caller has set is_streamed. `bias` is
  * TG_BIAS_NONE if the tile adds none. */
 static inline void tgi_cpu_set_epilogue(tgi_tile *tile, double alpha, double beta, tg_bias bias,

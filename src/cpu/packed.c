@@ -146,7 +146,25 @@ static int start_rows(const packed_run *run, const packed_chunk *chunk, const tg
     return 1;
 }
 
-/* Lets the tiles of a block prefetch what is packed next, if they can. */
+/* Starts the prefetches of a packed B that L2 does not hold: of its second and later micropanels
+ * and, unless the rows of `s` are the last ones, of the first one for the next rows. A micropanel
+ * then comes to L2 while tiles read the one before. Returns the number of prefetches. */
+static int start_micropanels(const tgi_micropanels *s, int is_last,
+                             tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
+{
+    const int64_t bytes = s->b.micropanel_elems * s->tiles->elem_bytes;
+    const int64_t later_count = tgi_divide_up(s->cols, s->b.cols) - 1;
+    if (later_count == 0)
+        return 0;
+    tgi_cpu_start_prefetch(&prefetches[0], (const char *)s->b.data + bytes, later_count * bytes, 0,
+                           1);
+    if (is_last)
+        return 1;
+    tgi_cpu_start_prefetch(&prefetches[1], s->b.data, bytes, 0, 1);
+    return 2;
+}
+
+/* Lets the tiles of a block prefetch what is packed or read next, if they can. */
 static void start_prefetches(const packed_run *run, const packed_chunk *chunk, tgi_micropanels *s,
                              int64_t row0, int64_t row1,
                              tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
@@ -157,6 +175,8 @@ static void start_prefetches(const packed_run *run, const packed_chunk *chunk, t
         count = start_strips(run, chunk, s, prefetches);
     else if (s->tiles->k_per_elem == 1 && !tgi_cpu_is_narrow(s->tiles))
         count = start_rows(run, chunk, s, row0, row1, prefetches);
+    if (count == 0 && decision->is_b_far)
+        count = start_micropanels(s, s->row + s->rows >= row1, prefetches);
     const int64_t micropanels = tgi_divide_up(s->cols, decision->micropanel_cols);
     s->prefetch = tgi_cpu_pace_prefetches(
         prefetches, count, s->tiling.count * micropanels * (s->k_elems / TGI_TILE_UNROLL));

@@ -99,6 +99,14 @@ static void cut_strips_along_rows(tgi_packed_decision *decision)
     decision->is_along_rows = 1;
 }
 
+/* Blocks of few rows beside a packed B whose micropanels are prefetched. */
+static void prefetch_micropanels(tgi_packed_decision *decision)
+{
+    decision->is_along_rows = decision->is_prefetched = 0;
+    decision->is_b_far = 1;
+    decision->mc = decision->mc < 17 ? decision->mc : 17;
+}
+
 /* Checks D under a decision of family packed that `change` has changed. */
 static void check_decision(const char *shape, void (*change)(tgi_packed_decision *), int is_run)
 {
@@ -181,6 +189,7 @@ static void test_strips(void **state)
         check_decision(shapes[i], cut_strips, 1);
         check_decision(shapes[i], cut_strips_along_rows, 1);
         check_decision(shapes[i], cut_strips_and_rows, 1);
+        check_decision(shapes[i], prefetch_micropanels, 1);
     }
 }
 
@@ -218,6 +227,30 @@ static void test_small_products_take_tiles(void **state)
     }
 }
 
+/* Threads share out the rows of a D that tiles write along its rows, if there are enough. */
+static void test_long_rows_stay_whole(void **state)
+{
+    static const char *const shapes[] = {"128x1067x11:nt", "216x1392x17", "300x2000x32:fp64",
+                                         "16x3766x4:tt"};
+    tg_context_options options = {.struct_bytes = sizeof options, .thread_count = 2};
+    tg_plan_options plan_options = {.struct_bytes = sizeof plan_options, .kernel = "cpu_packed"};
+    tg_context *context;
+    tg_problem problem;
+    tg_plan *plan;
+    (void)state;
+    assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(tg_parse_problem(shapes[i], &problem, sizeof problem), TG_STATUS_OK);
+        assert_int_equal(tg_create_plan(context, &problem, &plan_options, &plan), TG_STATUS_OK);
+        const tgi_cpu_prepared *prepared = plan->prepared;
+        const tgi_packed_decision *decision = &prepared->decision.packed;
+        if (prepared->thread_count == 2)
+            assert_int_equal(decision->row_portions, i < 3 ? 2 : 1);
+        tg_destroy_plan(plan);
+    }
+    tg_destroy_context(context);
+}
+
 /* Threads are woken for work that takes longer than to wake them, and no more than pay. */
 static void test_thread_counts(void **state)
 {
@@ -237,6 +270,7 @@ int main(void)
                                        cmocka_unit_test(test_rows_of_blocks),
                                        cmocka_unit_test(test_rows),
                                        cmocka_unit_test(test_strips),
+                                       cmocka_unit_test(test_long_rows_stay_whole),
                                        cmocka_unit_test(test_thread_counts),
                                        cmocka_unit_test(test_missing_result_is_caught),
                                        cmocka_unit_test(test_small_products_take_tiles)};
