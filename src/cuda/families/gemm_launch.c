@@ -147,8 +147,8 @@ void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
     args->split_elems = proposal->decision.tile.split_elems;
     args->split_count = (int32_t)proposal->decision.tile.split_count;
     prepared->is_transposed = proposal->decision.tile.is_transposed;
-    prepared->has_plain_sums =
-        proposal->decision.tile.short_cols > 0 || proposal->decision.tile.piece_cols > 0;
+    prepared->short_cols = proposal->decision.tile.short_cols;
+    prepared->piece_cols = proposal->decision.tile.piece_cols;
     prepared->strip_cols = proposal->decision.tile.strip_cols;
     prepared->strip_rows = proposal->decision.tile.strip_rows;
     prepared->outer_across = proposal->decision.tile.outer_across;

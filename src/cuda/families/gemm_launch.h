@@ -43,8 +43,9 @@ tg_status tgi_gemm_add_splits(const tgi_cuda_queue *queue, const tgi_gemm_args *
 typedef struct tgi_tile_prepared {
     tgi_gemm_args args; /* without pointers, alpha and beta of a call */
     int is_transposed;  /* 1: A and B of the kernel are B and A of the call */
-    int has_plain_sums; /* 1: the kernel is the short function of family small, or pieces */
-    int strip_cols;     /* as in the decision, like strip_rows */
+    int short_cols;     /* as in the decision, like piece_cols */
+    int piece_cols;
+    int strip_cols; /* as in the decision, like strip_rows */
     int strip_rows;
     int outer_across; /* as in the decision, like outer_rows */
     int outer_rows;

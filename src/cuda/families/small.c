@@ -1,6 +1,6 @@
 /* Plans the family small. It has small tiles of D whose k is shared out among the warps of a block,
  * wide tiles for a short k, and functions without stages. For a small product there are two: the
- * short one forms single elements of D, the other one runs of rows, with any epilogue. Pieces
+ * short one forms single elements of D, the other one runs of rows. Pieces
  * and strips form a D of 16 bits for a short k, outer products one of FP32 (small_strips.c). Rows
  * of FP8 have strips alone. */
 
@@ -252,8 +252,9 @@ static void propose_short(const tgi_machine *machine, const tgi_problem *given,
     if (is_transposed)
         tgi_problem_transpose(&p);
     const int lanes_max = count_lanes_max(&p);
-    if (!proposal->is_legal || !tgi_epilogue_is_sum_alone(&p.epilogue) || p.m > most ||
-        p.n > most || p.k > most || p.batch_count > TGI_GRID_HEIGHT_MAX)
+    if (!proposal->is_legal || p.m > most || p.n > most || p.k > most ||
+        p.batch_count > TGI_GRID_HEIGHT_MAX ||
+        (p.type == TG_TYPE_FP64 && !tgi_epilogue_is_sum_alone(&p.epilogue)))
         return;
     for (int lanes = 1; lanes <= lanes_max && lanes < 2 * p.k; lanes *= 2)
         try_short(machine, &p, lanes, is_transposed, proposal);

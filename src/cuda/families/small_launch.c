@@ -222,11 +222,29 @@ static tg_status launch_relay(const tgi_cuda_queue *queue, tgi_tile_prepared *pr
     return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
 }
 
+static tg_status launch_short(const tgi_cuda_queue *queue, const tgi_call *call,
+                              tgi_tile_prepared *prepared, const tgi_sums_args *sums)
+{
+    const tgi_layout *c = &prepared->args.problem.c;
+    tgi_gemm_args all = prepared->args;
+    tgi_gemm_complete_args(call, prepared->is_transposed, &all);
+    tgi_short_args args = {.sums = *sums,
+                           .epilogue = all.problem.epilogue,
+                           .c = all.c,
+                           .bias = all.bias,
+                           .c_row = c->row,
+                           .c_col = c->col,
+                           .c_batch = c->batch};
+    if (!all.is_sum_alone)
+        args.sums.d_type |= TGI_SHORT_TERMS;
+    return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
+}
+
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     tgi_tile_prepared *prepared = block;
     if (!prepared->strip_cols && !prepared->relay_cols && !prepared->outer_across &&
-        !prepared->has_plain_sums)
+        !prepared->short_cols && !prepared->piece_cols)
         return tgi_tile_launch(queue, call, block);
     const tgi_problem *p = &prepared->args.problem;
     const int is_transposed = prepared->is_transposed;
@@ -245,7 +263,9 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
                           .m = (int32_t)p->m,
                           .n = (int32_t)p->n,
                           .k = (int32_t)p->k,
-                          .d_type = p->d_type};
+                          .d_type = (int32_t)p->d_type};
+    if (prepared->short_cols)
+        return launch_short(queue, call, prepared, &args);
     if (prepared->strip_cols)
         return launch_strips(queue, call, prepared, &args);
     if (prepared->relay_cols)

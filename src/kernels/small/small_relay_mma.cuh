@@ -94,7 +94,7 @@ template <tg_type Type> struct tgi_relay_mma {
                 tgi_write_element(p.d,
                                   blockIdx.z * p.d_batch + (row + i / 2 * 8) * p.d_row +
                                       (first + i % 2) * p.d_col,
-                                  p.d_type, sum[i]);
+                                  static_cast<tg_type>(p.d_type), sum[i]);
     }
 
     /* Passes the sums of a round of k from warp to warp, of which `left` values exist. */

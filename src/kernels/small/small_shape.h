@@ -51,17 +51,28 @@
 #define TGI_SMALL_DIRECT_LOADS 4
 #define TGI_SMALL_DIRECT_CLUSTER 8
 
-/* The argument of the short function and of pieces, and a part of that of strips, whose D is sums
- * alone. It is a fraction of tgi_gemm_args, because a kernel that runs for a microsecond waits for
- * each line of constant memory that it reads. Strides are in elements. */
+/* The argument of pieces, and a part of that of the short function, strips, relays and outer
+ * products. It is a fraction of tgi_gemm_args, because a kernel that runs for a microsecond waits
+ * for each line of constant memory that it reads. Strides are in elements. */
 typedef struct tgi_sums_args {
     const void *a, *b;
     void *d;
     int64_t a_row, a_k, b_col, b_k, d_row, d_col;
     int64_t a_batch, b_batch, d_batch; /* from one batch entry to the next */
     int32_t m, n, k;
-    tg_type d_type;
+    int32_t d_type; /* a tg_type, TGI_SHORT_TERMS more if D is not sums alone (short function) */
 } tgi_sums_args;
+
+#define TGI_SHORT_TERMS 256
+
+/* The argument of the short function. Without terms, threads read only the sums. The flag that says
+ * so lies in a line of constant memory that they read anyway. */
+typedef struct tgi_short_args {
+    tgi_sums_args sums;
+    tgi_epilogue epilogue;
+    const void *c, *bias;
+    int64_t c_row, c_col, c_batch;
+} tgi_short_args;
 
 /* The functions for a short k, whose warps go along rows of D, have these threads of a block,
  * blocks of a multiprocessor and rows of D of a warp, which forms so many columns at once. For 16

@@ -241,7 +241,7 @@ template <tg_type Type, int Words, int Units> struct tgi_strip {
     __device__ __forceinline__ void finish(const tgi_strip_args &args, int col, int is_left,
                                            const sums &sum)
     {
-        const tg_type type = is_fp8 ? args.sums.d_type : Type;
+        const tg_type type = is_fp8 ? static_cast<tg_type>(args.sums.d_type) : Type;
         uint16_t *to = d;
         col += 8 * quad;
 #pragma unroll
