@@ -117,34 +117,56 @@ tgi_store_transposed_boxes(const Args &args, const tgi_cluster_tile &tile, uint3
         tgi_tma_store(&args.d_map, box + TGI_BOX_BYTES, tile.row + 32, tile.col, tile.batch);
 }
 
-/* Stores the 64 rows of a warpgroup by TMA, along D's rows. `staged` is the warpgroup's shared
- * memory, two boxes, and `barrier` its named barrier. D is FP32 if IsWide is 1, else it has 16
- * bits. */
-template <int IsWide, class Args, class Repair, int Count>
+/* Stores the 64 rows of a warpgroup by TMA, along D's rows of FP32. `staged` is the warpgroup's
+ * shared memory, two boxes, and `barrier` its named barrier. */
+template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
-tgi_store_tile_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)[Count],
+tgi_store_wide_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)[Count],
                      uint32_t staged, int barrier, const Repair &repair)
 {
     constexpr int cols = TGI_FRAGMENT_COLS(2 * Count);
 #pragma unroll
     for (int first = 0; first < Count / 4; first += cols / 8, tile.col += cols) {
-        const uint32_t box = staged + (IsWide ? 0 : 8 * first / cols % 2 * TGI_BOX_BYTES);
-        /* The last store of the previous tile may still read the first box. */
-        if (tgi_thread() % 128 == 0 && (IsWide || first == 0))
+        /* The last store of the previous tile may still read the box. */
+        if (tgi_thread() % 128 == 0)
             tgi_tma_store_wait<0>();
-        else if (tgi_thread() % 128 == 0)
-            tgi_tma_store_wait<1>();
         /* Without this barrier the box would be overwritten before TMA has read it. */
         tgi_named_barrier_sync(barrier, 128);
-        if (IsWide)
-            tgi_put_fp32<cols>(box, sum, first);
-        else
-            tgi_put_16bit<cols>(box, sum, first, tgi_find_form(args.gemm, args.d));
-        repair.apply(tile, box);
+        tgi_put_fp32<cols>(staged, sum, first);
+        repair.apply(tile, staged);
         tgi_fence_async_proxy();
         /* Without this barrier TMA would store what other warps have yet to write. */
         tgi_named_barrier_sync(barrier, 128);
-        tgi_store_boxes<cols>(args, tile, box);
+        tgi_store_boxes<cols>(args, tile, staged);
+    }
+}
+
+/* Stores them by TMA along D's rows of 16-bit numbers. All sums are packed first, so that what a
+ * tile executes of the code for several types lies side by side. */
+template <class Args, int Count>
+static __device__ __forceinline__ void
+tgi_store_narrow_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)[Count],
+                       uint32_t staged, int barrier)
+{
+    constexpr int cols = TGI_FRAGMENT_COLS(2 * Count), count = 2 * Count / cols;
+    uint32_t pair[Count / 2];
+    tgi_pack_sums(sum, 0, tgi_find_form(args.gemm, args.d), pair);
+#pragma unroll
+    for (int i = 0; i < count; i++, tile.col += cols) {
+        const uint32_t box = staged + i % 2 * TGI_BOX_BYTES;
+        if (i % 2 == 0) {
+            /* The stores before may still read both boxes. */
+            if (tgi_thread() % 128 == 0)
+                tgi_tma_store_wait<0>();
+            /* Without this barrier boxes would be overwritten before TMA has read them. */
+            tgi_named_barrier_sync(barrier, 128);
+        }
+        tgi_put_pairs<cols>(box, pair, i * (cols / 4));
+        tgi_fence_async_proxy();
+        /* Without this barrier TMA would store what other warps have yet to write. */
+        tgi_named_barrier_sync(barrier, 128);
+        if (tgi_thread() % 128 == 0)
+            tgi_tma_store(&args.d_map, box, tile.col, tile.row, tile.batch);
     }
 }
 

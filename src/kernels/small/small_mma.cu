@@ -18,7 +18,6 @@
                               TGI_SMALL_MMA_SHARED_BYTES(rows, cols, threads),                     \
                       "the row's tile is the kernel's");                                           \
         extern __shared__ __align__(128) char shared[];                                            \
-        tgi_wait_for_stream();                                                                     \
         tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_UNITS_SPLITS>(args), args,          \
                              reinterpret_cast<float *>(shared));                                   \
     }

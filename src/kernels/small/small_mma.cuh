@@ -153,6 +153,7 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
                 for (int s = 0; s < 4; s++)
                     sum[i][j][s] = 0.0f;
         source copies(args, tile);
+        tgi_wait_for_stream();
         step pair[2];
         const int lane_k = tgi_thread() % 32 % 4 * 8;
         if (copies.left + lane_k <= 0)

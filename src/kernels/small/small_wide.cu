@@ -23,7 +23,6 @@
                           (rows)*body::sum_pitch * sizeof(body::sum_type) <= bytes,                \
                       "lines and sums have room");                                                 \
         extern __shared__ __align__(128) char shared[];                                            \
-        tgi_wait_for_stream();                                                                     \
         tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_UNITS_SPLITS>(args), args, shared); \
     }
 

@@ -224,6 +224,7 @@ struct tgi_small_wide {
             for (int j = 0; j < sum_cols; j++)
                 sum[i][j] = sum_type(0);
         source copies(args, tile, tgi_find_first_k(args, tile.split));
+        tgi_wait_for_stream();
         if constexpr (is_copied)
             multiply_copied(copies, sum);
         else

@@ -27,7 +27,6 @@
 
 #include "kernels/copy/tma_tile.cuh"
 #include "kernels/epilogue/fragment_store.cuh"
-#include "kernels/epilogue/warpgroup_epilogue.cuh"
 #include "kernels/ptx/cluster.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/schedule/units_in_turn.cuh"
@@ -37,6 +36,7 @@
 #include "kernels/wgmma/feed_tma.cuh"
 #include "kernels/wgmma/feed_transposed.cuh"
 #include "kernels/wgmma/feed_unaligned.cuh"
+#include "kernels/wgmma/finish_tile.cuh"
 #include "kernels/wgmma/kernel_shape.cuh"
 #include "kernels/wgmma/staged_c.cuh"
 
@@ -63,6 +63,8 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
         tgi_fence_barrier_init();
         Shape::feed::prefetch_a(given);
         tgi_prefetch_map(&args.b.map);
+        if (args.d.is_tma_stored)
+            tgi_prefetch_map(&args.d_map);
         if ((Shape::across_a || (Second::across_a && args.is_second)) && args.a.edge_lines > 0)
             tgi_prefetch_map(&args.a.edge_map);
         if (Shape::across_b && args.b.edge_lines > 0)
@@ -132,6 +134,10 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
             a_boxes.count = 0;
         else if (Shape::producer_warps > 1)
             b_boxes.count = 0;
+        /* Code before the first copy takes long, because arguments and instructions are read for
+         * the first time. So it runs before the wait, which would delay later tiles too. */
+        if (i == schedule.begin())
+            tgi_wait_for_stream();
         const int whole_end = min(tile.step_end, args.work.step_count - has_short);
         const int byte_count = feed::template count_bytes<Shape>(problem, a_boxes, b_boxes);
 #pragma unroll 1
@@ -170,67 +176,6 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
 }
 
-/* Returns 1 for whole tiles of the most frequent kinds, whose stores have code of their own: D's
- * rows are lines, of FP32 if the operands are FP32, else of 16 bits. */
-template <class Shape>
-static __device__ __forceinline__ int tgi_is_plain_store(const tgi_wgmma_args &args)
-{
-    constexpr int is_wide = Shape::is_wide;
-    const tg_type type = tgi_find_d_type(args.gemm.problem);
-    return (args.d.is_tma_stored || (args.d.is_lined && !is_wide)) && !args.d.is_transposed &&
-           args.work.cluster_splits == 1 && (type == TG_TYPE_FP32) == is_wide &&
-           !tgi_is_fp8(type) && (args.gemm.is_sum_alone || !Shape::feed::is_sliced);
-}
-
-/* Sends the sums of a tile, if the cluster's blocks share out its k, to the blocks that add them.
- * Then waits for the sums that this block adds. */
-template <class Shape>
-static __device__ __forceinline__ void
-tgi_exchange_partial_tiles(const tgi_consumer<Shape> &at, int split,
-                           const float (&sum)[Shape::cols / 2])
-{
-    const tgi_wgmma_args &args = at.args;
-    const tgi_wgmma_memory<Shape> &memory = at.memory;
-    const int has_partial_tiles = tgi_expect_partial_tiles<Shape>(
-        split, args.work.cluster_splits, memory.sent, threadIdx.x == TGI_WARPGROUP);
-    /* Without this barrier parts would overwrite stages that other blocks still read. */
-    if (args.work.sent_offset == 0)
-        tgi_cluster_barrier();
-    tgi_send_partial_tiles<Shape>(args, split, at.rank, at.group, memory.stages, memory.sent, sum);
-    if (has_partial_tiles)
-        tgi_barrier_wait(memory.sent, 0);
-}
-
-/* Returns the terms of this warpgroup's 64 rows of the block's tile. */
-template <class Shape>
-static __device__ __forceinline__ tgi_tile_terms<Shape::cols>
-tgi_find_terms(const tgi_consumer<Shape> &at, tgi_cluster_tile tile)
-{
-    tile.row += at.group * Shape::find_group_rows(at.args);
-    return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1};
-}
-
-/* Applies the epilogue to this warpgroup's sums of a tile. */
-template <class Shape>
-static __device__ __forceinline__ void
-tgi_finish_tile(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
-                tgi_ring<Shape::stages> &ring, float (&sum)[Shape::cols / 2])
-{
-    if (!at.args.is_activation_alone) {
-        const tgi_tile_terms<Shape::cols> terms = tgi_find_terms(at, tile);
-        terms.scale(sum);
-        if (at.args.gemm.problem.epilogue.beta != 0.0) {
-            if (tgi_is_c_staged<Shape>(at.args, tile))
-                tgi_add_staged_c<Shape>(at, ring, terms.barrier, sum);
-            else
-                tgi_add_tile_c<Shape::c_words>(at.args.gemm, terms.tile, sum);
-        }
-        tgi_add_terms(terms, sum);
-    }
-    tgi_activate_tile(at.args.gemm, sum);
-    tgi_scale_d(at.args.gemm, sum);
-}
-
 /* Sums the products of a tile by the feed of its shape. */
 template <class Shape>
 static __device__ __forceinline__ void
@@ -260,6 +205,17 @@ tgi_sum_pass(int pass, const tgi_wgmma_args &args, char *shared, int rank, int g
         tgi_sum_tile<Shape>(args, shared, rank, group, tile, ring, repair, deferred, sum);
 }
 
+/* Does what consumers need once, and waits for the kernel before. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_begin_consumer(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, int group)
+{
+    if (Shape::may_stage_bias && args.c.bias == TG_BIAS_ROW)
+        tgi_write_ones(memory, group);
+    tgi_read_store_arguments<Shape>(args);
+    tgi_wait_for_stream();
+}
+
 template <class Shape, class Second>
 static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::arguments &given,
                                                    char *shared, int rank, int group)
@@ -269,8 +225,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
     const typename Shape::uniform_schedule schedule(feed::get_args(given).work, rank);
     tgi_ring<Shape::stages> ring(feed::get_args(given).work.stage_count);
     typename Shape::deferred deferred;
-    if (Shape::may_stage_bias && feed::get_args(given).c.bias == TG_BIAS_ROW)
-        tgi_write_ones(memory, group);
+    tgi_begin_consumer(feed::get_args(given), memory, group);
     for (int i = schedule.begin(); i < schedule.end(); i = schedule.next(i)) {
         const tgi_wgmma_args &args = feed::get_args(schedule.problem(given, i));
         const tgi_consumer<Shape> at = {args, memory, rank, group};
@@ -326,8 +281,10 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
                 deferred.begin(tile, sum[0], tgi_find_form(args.gemm, args.d));
                 continue;
             }
-            if (Shape::is_wide || args.d.is_tma_stored)
-                tgi_store_tile_boxes<Shape::is_wide>(args, tile, sum[0], staged, group + 1, repair);
+            if constexpr (Shape::is_wide)
+                tgi_store_wide_boxes(args, tile, sum[0], staged, group + 1, repair);
+            else if (args.d.is_tma_stored)
+                tgi_store_narrow_boxes(args, tile, sum[0], staged, group + 1);
             else
                 tgi_store_tile_lines(args, tile, sum[0], staged);
         } else {
@@ -375,7 +332,6 @@ tgi_wgmma_multiply(const typename Shape::feed::arguments &given, char *shared)
     const int group = tgi_make_uniform(static_cast<int>(threadIdx.x) / TGI_WARPGROUP);
     const int rank = tgi_make_uniform(tgi_cluster_rank());
     tgi_setup<Shape, Second>(given, memory);
-    tgi_wait_for_stream();
     if (group == 0) {
         if (Shape::group_count > 1)
             tgi_lower_registers<Shape::producer_registers>();
