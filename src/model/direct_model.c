@@ -79,7 +79,11 @@ double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     const double lines_s =
         find_lines_seconds(gpu, work, f->short_line_s) + find_turns_seconds(gpu, work);
     const double issue_s = (rounds - 1.0) * (f->short_issue_s + work->block_k * f->short_k_s);
-    return f->short_s + fmax(latency_s + lines_s + issue_s, find_least_seconds(gpu, p));
+    const double terms_s = tgi_epilogue_is_sum_alone(&p->epilogue) ? 0.0
+                           : p->epilogue.activation > TG_ACTIVATION_RELU
+                               ? f->short_terms_s[0] + f->short_terms_s[1]
+                               : f->short_terms_s[0];
+    return f->short_s + terms_s + fmax(latency_s + lines_s + issue_s, find_least_seconds(gpu, p));
 }
 
 double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
@@ -134,11 +138,13 @@ double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     return start_s + pieces * (f->strip_piece_s[form] + work->is_moved * f->strip_piece_s[3]);
 }
 
-double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *p, int is_direct)
+double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *p, int is_direct,
+                               double block_count)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double d_bytes =
         (double)p->m * (double)p->n * (double)p->batch_count * (double)tgi_type_bytes(p->d_type);
     return f->outer_s[!is_direct] +
-           d_bytes / (f->outer_shares[!is_direct] * gpu->memory_bytes_per_s);
+           fmax(d_bytes / (f->outer_shares[!is_direct] * gpu->memory_bytes_per_s),
+                block_count / gpu->sm_count * f->outer_block_s[!is_direct]);
 }

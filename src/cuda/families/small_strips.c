@@ -180,7 +180,8 @@ void tgi_small_propose_outer(const tgi_machine *machine, const tgi_problem *give
     if (is_direct && wide * tgi_divide_up(p.m, rows) > machine->gpu.sm_count * OUTER_BLOCKS)
         rows *= 2;
     const int64_t down = tgi_divide_up(p.m, rows);
-    const double seconds = tgi_model_outer_seconds(&machine->gpu, &p, is_direct);
+    const double seconds =
+        tgi_model_outer_seconds(&machine->gpu, &p, is_direct, (double)(wide * down));
     if (down > TGI_GRID_HEIGHT_MAX || seconds >= proposal->predicted_s)
         return;
     decide(&p, seconds, OUTER_BLOCKS, is_transposed, proposal);
