@@ -10,6 +10,7 @@
 #include "kernels/ptx/tma.cuh"
 #include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/line_store.cuh"
+#include "kernels/epilogue/staged_rows.cuh"
 
 /* An order is the place of a store among the stores of a warpgroup. has_before and has_after are 1
  * if the store before, or after, has the same rows and neighbouring columns. */
@@ -25,7 +26,7 @@ struct tgi_no_repair {
     {
     }
 
-    __device__ __forceinline__ void find_rows(const tgi_cluster_tile &)
+    __device__ __forceinline__ void find_rows(const tgi_cluster_tile &, int)
     {
     }
 
@@ -223,24 +224,6 @@ static __device__ __forceinline__ void tgi_put_staged(const tgi_gemm_args &gemm,
     }
 }
 
-/* Applies the epilogue to Cols columns of a warp's staged FP32 sums, few at a time. */
-template <int Cols>
-static __device__ __forceinline__ void
-tgi_finish_staged(const tgi_gemm_args &gemm, tgi_cluster_tile tile,
-                  const tgi_fragment_vectors &vectors, uint32_t box)
-{
-    constexpr int group = 32;
-    /* Without this barrier lanes would read sums that others have yet to repair. */
-    __syncwarp();
-#pragma unroll 1
-    for (int first = 0; first < Cols; first += group, box += TGI_BOX_BYTES, tile.col += group) {
-        float sum[group / 2];
-        tgi_take_fp32<group>(box, sum);
-        tgi_apply_epilogue(gemm, tile, vectors, sum, first);
-        tgi_put_fp32<group>(box, sum, 0);
-    }
-}
-
 /* Stores 64 rows of the columns that are stored together, to any D. Earlier stores may still read
  * shared memory. Only sums of slices are passed without their epilogue. */
 template <class Args, class Repair, int Count>
@@ -264,8 +247,9 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile,
     tgi_named_barrier_sync(barrier, 128);
     tgi_put_staged<MayTranspose, 2 * Count>(args.gemm, args.d, sum, staged);
     repair.apply(tile, staged);
-    if (IsSliced && !args.gemm.is_sum_alone)
-        tgi_finish_staged<2 * Count>(args.gemm, tile, vectors, staged);
+    if constexpr (IsSliced)
+        if (!args.gemm.is_sum_alone)
+            tgi_finish_staged<2 * Count>(args.gemm, tile, vectors, staged);
     if (args.d.is_tma_stored)
         tgi_fence_async_proxy();
     /* Without the barrier a box would be stored that other warps still write. */
