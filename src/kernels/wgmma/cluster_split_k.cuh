@@ -84,16 +84,20 @@ static __device__ __forceinline__ tgi_cluster_tile tgi_find_partial(const tgi_wg
     return place;
 }
 
-/* Requests biases and scales of the first part that this warpgroup adds. */
+/* Requests biases and scales of the first part that this warpgroup finishes: one that it adds, or
+ * its own sums of slices. */
 template <class Shape>
 static __device__ __forceinline__ tgi_fragment_vectors
 tgi_request_vectors(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group)
 {
-    if (Shape::feed::is_sliced || args.work.cluster_splits == 1 || args.gemm.is_sum_alone)
+    const int splits = args.work.cluster_splits;
+    const int is_own = Shape::feed::is_sliced && splits == 1;
+    if ((splits == 1 && !is_own) || args.gemm.is_sum_alone)
         return tgi_fragment_vectors();
+    const int first =
+        is_own ? group * (Shape::cols / (2 * Shape::sent_sums)) : tile.split + group * splits;
     return tgi_fragment_vectors(args.gemm,
-                                tgi_find_partial<Shape, Shape::sent_sums>(
-                                    args, tile, tile.split + group * args.work.cluster_splits));
+                                tgi_find_partial<Shape, Shape::sent_sums>(args, tile, first));
 }
 
 /* Finishes and stores parts of a tile one after another. If is_sent is 0 they are this warpgroup's
@@ -126,13 +130,18 @@ tgi_store_parts(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int gr
                 sum[j] = sum[j + Sums]; /* sums of the next part */
         }
         if (is_sent)
-            repair.find_rows(place);
+            repair.find_rows(place, 2 * Sums);
         const tgi_store_order order = {index, !is_sent && index > 0, !is_sent && i + stride < end};
-        if (!args.gemm.is_sum_alone && (Shape::feed::is_sliced || (is_sent && index > 0)))
+        if (!Shape::feed::is_sliced && !args.gemm.is_sum_alone && is_sent && index > 0)
             vectors = tgi_fragment_vectors(args.gemm, place);
+        const tgi_fragment_vectors own = vectors;
+        /* They arrive while this part is stored. */
+        if (Shape::feed::is_sliced && !args.gemm.is_sum_alone && i + stride < end)
+            vectors = tgi_fragment_vectors(args.gemm,
+                                           tgi_find_partial<Shape, Sums>(args, tile, i + stride));
         if (is_sent && !Shape::feed::is_sliced && !args.gemm.is_sum_alone)
-            tgi_apply_epilogue(args.gemm, place, vectors, partial);
-        tgi_store_fragment(args, place, vectors, partial, order, staged, group + 1, repair);
+            tgi_apply_epilogue(args.gemm, place, own, partial);
+        tgi_store_fragment(args, place, own, partial, order, staged, group + 1, repair);
     }
 }
 

@@ -178,6 +178,8 @@ struct tgi_feed_registers : tgi_feed_slices<3> {
     finish(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, repair &rows, float (&)[Count])
     {
         rows.a_range = tgi_reduce_range(args, tile, rows.a_range);
+        if (tgi_is_stored_whole(args, tile))
+            rows.find_columns(tile, args.work.tile_cols);
     }
 };
 

@@ -102,7 +102,8 @@ template <int Room> struct tgi_feed_slices : tgi_feed_tma {
                                                   const tgi_cluster_tile &tile, repair &rows,
                                                   float (&sum)[Count])
     {
-        rows.find_rows(tile);
+        if (tgi_is_stored_whole(args, tile))
+            rows.find_rows(tile, args.work.tile_cols);
         tgi_scale_sums(args, tile, sum);
     }
 };

@@ -69,8 +69,7 @@ static __device__ __forceinline__ void add_slices(const tgi_wgmma_args &args, ch
     const uint32_t staged = (tgi_shared_address(shared) + 1023) & ~1023u;
     const tgi_store_order alone = {0, 0, 0};
     tgi_slice_repair repair(args);
-    if (args.b_slices.ranges)
-        repair.find_rows(tile);
+    repair.find_rows(tile, 64);
     tgi_finish_fragment(args, tile, vectors, sum, alone, staged, 1, repair);
     if (threadIdx.x == 0)
         tgi_tma_store_wait<0>();
