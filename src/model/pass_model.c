@@ -38,7 +38,10 @@ double tgi_model_bf16d_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
                           (f->bf16d_line_cycles * lines +
                            f->bf16d_sum_cycles * kernel->tile_rows * (double)kernel->tile_cols);
     const double chunk_s = ceil(work->block_k / kernel->tile_depth) * cycles / gpu->clock_hz;
-    const double seconds = fmax(1.0, per_sm / resident) * (chunk_s + f->bf16d_tile_s);
+    const double rounds = fmax(1.0, per_sm / resident);
+    const int terms = tgi_model_find_terms(&p->epilogue);
+    const double seconds = rounds * (chunk_s + f->bf16d_tile_s + terms * f->bf16d_terms_s) +
+                           (rounds - 1.0) * f->bf16d_round_s;
     /* Each tile reads its lines again from L2. */
     const double again = (ceil((double)p->n / kernel->tile_cols) - 1.0) * (double)p->m +
                          (ceil((double)p->m / kernel->tile_rows) - 1.0) * (double)p->n;

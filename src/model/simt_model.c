@@ -102,9 +102,9 @@ double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     double cycles = waves * count_cycles(gpu, kernel, p, work->blocks_per_sm, work->block_k);
     if (rest > 0.0)
         cycles += count_cycles(gpu, kernel, p, rest, work->block_k);
-    const double start_s = f->simt_splits_s[!tgi_epilogue_is_sum_alone(&p->epilogue)];
-    double splits_s =
-        tgi_model_splits_seconds(p, work, start_s, f->simt_splits_ratio * gpu->memory_bytes_per_s);
+    const double start_s = f->simt_splits_s[tgi_model_find_terms(&p->epilogue)];
+    const double splits_s = tgi_model_splits_seconds(
+        gpu, p, work, start_s, f->simt_splits_ratio * gpu->memory_bytes_per_s);
     const double finish_s = tgi_model_finish_seconds(gpu, kernel, p, work);
     return f->launch_s + splits_s +
            tgi_tile_memory_seconds(gpu, kernel, p, work, f->simt_memory_share, TGI_STREAM_SIMT,

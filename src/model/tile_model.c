@@ -43,23 +43,29 @@ double tgi_model_tile_bytes(const tgi_problem *p)
            (double)p->batch_count;
 }
 
-double tgi_model_splits_seconds(const tgi_problem *p, const tgi_tile_work *work, double start_s,
-                                double bytes_per_s)
+int tgi_model_find_terms(const tgi_epilogue *e)
 {
+    return tgi_epilogue_is_sum_alone(e) ? 0 : 1 + (e->activation > TG_ACTIVATION_RELU);
+}
+
+double tgi_model_splits_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work,
+                                double start_s, double bytes_per_s)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int terms = tgi_model_find_terms(&p->epilogue);
+    const double elems = (double)p->m * (double)p->n * (double)p->batch_count;
     if (work->split_count <= 1.0)
         return 0.0;
-    double elems = work->split_count * (double)p->m * (double)p->n * (double)p->batch_count;
-    return start_s + 2.0 * elems * (double)tgi_type_sum_bytes(p->type) / bytes_per_s;
+    return start_s + (terms ? elems * f->splits_element_s[terms - 1] : 0.0) +
+           2.0 * work->split_count * elems * (double)tgi_type_sum_bytes(p->type) / bytes_per_s;
 }
 
 double tgi_tile_base_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
-    const double splits_s =
-        f->splits_s[tgi_epilogue_is_sum_alone(&p->epilogue) ? 0 : 1 + has_activation];
-    return f->launch_s + tgi_model_splits_seconds(p, work,
-                                                  splits_s + f->split_s * work->split_count,
+    const double start_s =
+        f->splits_s[tgi_model_find_terms(&p->epilogue)] + f->split_s * work->split_count;
+    return f->launch_s + tgi_model_splits_seconds(gpu, p, work, start_s,
                                                   f->cache_ratio * gpu->memory_bytes_per_s);
 }
 
@@ -106,15 +112,16 @@ static double find_epilogue_seconds(const tgi_figures *f, const tgi_kernel *kern
         kernel->family == TGI_FAMILY_cuda_dmma || kernel->family == TGI_FAMILY_cuda_dmma_tma;
     const int is_simt = kernel->family == TGI_FAMILY_cuda_simt, is_wide = work->copy_k > 0.0;
     const double has_power = p->epilogue.activation > TG_ACTIVATION_RELU;
-    const double has_c = is_fp32 && p->epilogue.beta != 0.0;
+    const double has_c = p->epilogue.beta != 0.0;
     const int i = is_fp64 ? 1 : is_wide ? is_fp32 ? 2 : 3 : 0;
     if (work->split_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue))
         return 0.0;
     return count *
            (is_simt || is_wide
                 ? f->row_element_s[i] + has_power * f->row_activation_s[i] +
-                      has_c * f->row_c_s[is_wide]
-                : f->element_s[is_fp64] + has_power * f->element_activation_s[is_fp64 + is_dmma]);
+                      has_c * is_fp32 * f->row_c_s[is_wide]
+                : f->element_s[is_fp64] + has_power * f->element_activation_s[is_fp64 + is_dmma] +
+                      has_c * is_fp64 * f->element_c_s);
 }
 
 double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,

@@ -60,10 +60,14 @@ double tgi_tile_memory_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
 /* Returns the bytes of the operands and D, each counted once. */
 double tgi_model_tile_bytes(const tgi_problem *problem);
 
-/* Returns the seconds of writing, reading and adding splits of D. The second launch takes
- * start_s. */
-double tgi_model_splits_seconds(const tgi_problem *problem, const tgi_tile_work *work,
-                                double start_s, double bytes_per_s);
+/* Returns the index of an epilogue in lists of figures: 0 for sums alone, 2 for GELU and SILU, 1
+ * for other terms. */
+int tgi_model_find_terms(const tgi_epilogue *epilogue);
+
+/* Returns the seconds of writing, reading and adding splits of D. The second launch takes start_s,
+ * and the epilogue more for each element of D. */
+double tgi_model_splits_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
+                                const tgi_tile_work *work, double start_s, double bytes_per_s);
 
 /* Returns the seconds of the launch and of the splits of D, which stay in L2. */
 double tgi_tile_base_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work);

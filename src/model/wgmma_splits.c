@@ -35,11 +35,12 @@ double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c)
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
     const double units = work->split_tile_count * work->split_count;
     const int has_slices = tgi_kernels_has_slices(c->kernel);
+    const int has_terms = !tgi_epilogue_is_sum_alone(&c->problem->epilogue);
     if (work->split_tile_count <= 0.0)
         return 0.0;
     return f->wgmma_partial_add_s[has_slices] +
            f->wgmma_partial_add_split_s[has_slices] * work->split_count +
            units * work->cluster_rows * sums * 4.0 /
                (f->wgmma_partial_add_ratios[has_slices] * c->gpu->memory_bytes_per_s) +
-           tgi_wgmma_epilogue_seconds(c, 1.0, 1.0);
+           tgi_wgmma_epilogue_seconds(c, 1.0, 1.0) + has_slices * has_terms * f->slice_added_s;
 }
