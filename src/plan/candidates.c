@@ -11,6 +11,10 @@
 
 #define BITS_COUNT (TGI_SUM_ORDER_COUNT * TGI_ISA_COUNT)
 
+/* The row that is chosen without an epilogue is kept if it is predicted to take at most so many
+ * times as long as the fastest one. Found by trying, on drawn products (bench/notes/model.md). */
+#define EPILOGUE_MARGIN 1.05
+
 /* Returns a number below BITS_COUNT. Rows that give the same bits have the same number: those that
  * sum in the same order by the same instruction set. Orders that have the same bits by every
  * instruction set count for the first one with rows for every shape. */
@@ -107,6 +111,36 @@ static const tgi_kernel *choose_among(const tgi_backend *backend, const tgi_mach
     return chosen;
 }
 
+/* Returns 1 for a problem that keeps the row of its product alone. On a GPU predictions of
+ * epilogues of FP32 and FP64 differ more from row to row than epilogues do. A batch-invariant
+ * problem's row must not depend on times. */
+static int keeps_row(const tgi_machine *machine, const tgi_problem *problem)
+{
+    return machine->gpu.sm_count > 0 && tgi_type_bytes(problem->type) >= 4 &&
+           !problem->is_batch_invariant && !tgi_problem_is_scale_only(problem) &&
+           !tgi_epilogue_is_sum_alone(&problem->epilogue);
+}
+
+/* Returns the row to take where `chosen` is predicted to be the fastest: the one that is chosen
+ * without an epilogue, unless `chosen` is predicted to be clearly faster. */
+static const tgi_kernel *keep_without_epilogue(const tgi_backend *backend,
+                                               const tgi_machine *machine,
+                                               const tgi_problem *problem, const tgi_kernel *chosen,
+                                               tgi_proposal *best)
+{
+    tgi_problem plain = *problem;
+    int match_count = 0;
+    tgi_plan_propose(backend, machine, problem, chosen, best);
+    const double most_s = EPILOGUE_MARGIN * best->predicted_s;
+    plain.epilogue = (tgi_epilogue){.alpha = 1.0};
+    const tgi_kernel *kept =
+        choose_among(backend, machine, &plain, NULL, is_teaching(chosen), &match_count, best);
+    if (!kept)
+        return chosen;
+    tgi_plan_propose(backend, machine, problem, kept, best);
+    return best->is_legal && best->predicted_s <= most_s ? kept : chosen;
+}
+
 tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine,
                           const tgi_problem *problem, const char *name, tgi_proposal *best)
 {
@@ -116,6 +150,8 @@ tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine
         chosen = choose_among(backend, machine, problem, name, 1, &match_count, best);
     /* The chosen row proposes once more, because a second proposal beside *best could be too large
      * for a small stack. */
+    if (chosen && !name && keeps_row(machine, problem))
+        chosen = keep_without_epilogue(backend, machine, problem, chosen, best);
     if (chosen) {
         tgi_plan_propose(backend, machine, problem, chosen, best);
         return TG_STATUS_OK;
@@ -180,14 +216,21 @@ static void count_plan(const tgi_backend *backend, const tgi_machine *machine,
     candidate->occupancy = counts.occupancy;
 }
 
-/* Explains why a legal row was not chosen. */
-static void tell_loss(const tgi_proposal *proposal, const tgi_proposal *best, tgi_refusal *refusal)
+/* Explains why a legal row was not chosen. is_row_kept is 1 if the problem keeps the row of its
+ * product alone. */
+static void tell_loss(const tgi_proposal *proposal, const tgi_proposal *best, int is_row_kept,
+                      tgi_refusal *refusal)
 {
     if (best->predicted_s <= 0.0)
         tgi_refuse(refusal, TG_REFUSAL_NO_PRODUCT, "no product is formed: no kernel runs");
     else if (is_teaching(proposal->kernel) && !is_teaching(best->kernel))
         tgi_refuse(refusal, TG_REFUSAL_TEACHING,
                    "teaches: a plan takes it by name, or if no other row is legal");
+    else if (is_row_kept && proposal->predicted_s < best->predicted_s)
+        tgi_refuse(
+            refusal, TG_REFUSAL_SLOWER,
+            "predicted to take %.2f times as long as %s, which is chosen without an epilogue",
+            proposal->predicted_s / best->predicted_s, best->kernel->name);
     else
         tgi_refuse(refusal, TG_REFUSAL_SLOWER, "predicted to take %.2f times as long as %s",
                    proposal->predicted_s / best->predicted_s, best->kernel->name);
@@ -225,7 +268,7 @@ tg_status tgi_plan_list(const tgi_backend *backend, const tgi_machine *machine,
         candidate->is_chosen = proposal.kernel == best.kernel;
         candidate->predicted_s = proposal.is_legal ? proposal.predicted_s : 0.0;
         if (proposal.is_legal && !candidate->is_chosen)
-            tell_loss(&proposal, &best, &proposal.refusal);
+            tell_loss(&proposal, &best, keeps_row(machine, &canonical), &proposal.refusal);
         candidate->refusal = proposal.refusal.kind;
         memcpy(candidate->reason, proposal.refusal.text, sizeof candidate->reason);
         count_plan(backend, machine, &canonical, &proposal, candidate);
