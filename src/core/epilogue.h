@@ -3,7 +3,7 @@
  * simulator. It compiles as C11, C++17 and CUDA. Every executor keeps the order of these
  * operations: the rows of src/cpu/finish_body.h, the elements and the rows of a few columns of
  * kernels/epilogue/element_epilogue.cuh, the register fragments of fragment_epilogue.cuh and
- * warpgroup_epilogue.cuh.
+ * warpgroup_epilogue.cuh, the staged units of staged_rows.cuh.
  *
  *     if (A or B has a scale)                    1 stands for a scale that is not there
  *         alpha = alpha * (scale_a * scale_b)    tgi_scale_alpha_fp32

@@ -136,22 +136,6 @@ static __device__ __forceinline__ void tgi_put_transposed_fp32(uint32_t box,
                                sum[4 * t + i]);
 }
 
-/* Reads back Cols columns of sums that tgi_put_fp32 has put into one box. */
-template <int Cols>
-static __device__ __forceinline__ void tgi_take_fp32(uint32_t box, float (&sum)[Cols / 2])
-{
-    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane / 4;
-#pragma unroll
-    for (int i = 0; i < Cols / 2; i += 2) {
-        float pair[2];
-        tgi_read_shared_8(tgi_find_unit(box, line + i / 2 % 2 * 8, i / 4 * 2 + lane % 4 / 2) +
-                              lane % 2 * 8,
-                          pair);
-        sum[i] = pair[0];
-        sum[i + 1] = pair[1];
-    }
-}
-
 static __device__ __forceinline__ uint32_t tgi_find_sum(uint32_t staged, int row, int col)
 {
     return tgi_find_unit(staged + col / 32 * TGI_BOX_BYTES, row, col % 32 / 4) + col % 4 * 4;
