@@ -16,9 +16,8 @@
  * bits of a row of D depend on its own query, its keys and the instruction set alone: never on the
  * number of threads, the batch, the other rows or where memory lies. On a GPU they depend on the
  * sizes of the plan too, which decide how keys are split. GPUs from compute capability 7.5 on have
- * attention of FP32, and from 8.0 on of FP64, BF16 and FP16 too, with head sizes up to 256 and
- * lengths up to 2^30. FP32 and FP64 have head sizes up to 128 where a block has less than 103 KB of
- * shared memory: on 7.5, 8.6, 8.9 and 12.0.
+ * attention of FP32 and FP64, and from 8.0 on of BF16 and FP16 too, with head sizes up to 256 and
+ * lengths up to 2^30.
  *
  * SPDX-License-Identifier: MIT
  */

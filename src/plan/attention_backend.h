@@ -21,6 +21,7 @@ typedef struct tgi_attention_choice {
     const tgi_attention_row *row;
     int64_t shared_heads;     /* query heads whose queries share tiles */
     int64_t subtile_count;    /* sets of row->queries queries of a tile, one after another */
+    int64_t tile_places;      /* FP32, FP64: 1: tiles of K and V take turns in one place; 2 */
     int64_t tile_count;       /* tiles of the queries of shared_heads heads, one a block */
     int64_t split_count;      /* blocks, or clusters, that share the keys of a tile */
     int64_t cluster_count;    /* blocks of a cluster; 1: no clusters */

@@ -75,9 +75,11 @@ static void test_refusals(void **state)
     const tg_attention a = parse("1,1,1,8,8,64:bf16");
     tg_attention_plan *plan;
     assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_UNSUPPORTED);
-    FAKE_ASSERT_DETAIL("compute capability 8.0", "7.5", "pass fp32");
+    FAKE_ASSERT_DETAIL("compute capability 8.0", "7.5", "pass fp32 or fp64");
     assert_int_equal(execute(context, "8,16,16,512,512,64"), TG_STATUS_OK);
     assert_non_null(strstr(fake_reach()->kernel, "attend_sm75_fp32_"));
+    assert_int_equal(execute(context, "8,16,16,512,512,64:fp64"), TG_STATUS_OK);
+    assert_non_null(strstr(fake_reach()->kernel, "attend_sm75_fp64_64x256"));
     unsetenv("FAKE_CUDA_CAPABILITY");
     tg_destroy_context(context);
 }
@@ -95,7 +97,7 @@ static void test_multiply_adds(void **state)
                  {"64,32,8,1,4096,128", "attend_sm75_fp32_", 1},
                  {"64,32,8,1,4096,200", "attend_sm75_fp32_128x256", 1},
                  {"4,16,16,512,512,64:fp64", "attend_sm80_fp64_64x128", 1},
-                 {"4,16,16,512,512,256:fp64", "attend_sm80_fp64_64x256", 1},
+                 {"4,16,16,512,512,256:fp64", "attend_sm75_fp64_64x256", 1},
                  {"1,32,8,1,4096,128:fp64", "tgi_attend_merge_fp64", 2}};
     tg_context *context;
     (void)state;
@@ -253,19 +255,6 @@ static void test_many_heads(void **state)
     }
 }
 
-/* Blocks of large heads of FP32 and FP64 need more shared memory than some chips have. */
-static void test_shared_memory(void **state)
-{
-    tgi_attention_choice choice;
-    tgi_machine machine = make_machine();
-    const tg_attention fit = parse("2,4,4,9,9,128"), large = parse("2,4,4,9,9,136:fp64");
-    (void)state;
-    machine.gpu.shared_bytes_per_block = 99 << 10;
-    assert_int_equal(tgi_cuda_choose_attention(&machine, &fit, &choice), TG_STATUS_OK);
-    assert_int_equal(tgi_cuda_choose_attention(&machine, &large, &choice), TG_STATUS_UNSUPPORTED);
-    FAKE_ASSERT_DETAIL("136", "shared memory", "at most 128");
-}
-
 /* A window into very many keys goes to rows of few keys, which keep those that a block sees. Bytes
  * of kept keys are counted in 32 bits. */
 static void test_many_keys(void **state)
@@ -390,11 +379,11 @@ static void test_loads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_boxes),
-        cmocka_unit_test(test_launch),        cmocka_unit_test(test_unaligned),
-        cmocka_unit_test(test_splits),        cmocka_unit_test(test_many_heads),
-        cmocka_unit_test(test_tiny_scale),    cmocka_unit_test(test_many_keys),
-        cmocka_unit_test(test_shares),        cmocka_unit_test(test_loads),
-        cmocka_unit_test(test_multiply_adds), cmocka_unit_test(test_shared_memory)};
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_boxes),
+        cmocka_unit_test(test_launch),       cmocka_unit_test(test_unaligned),
+        cmocka_unit_test(test_splits),       cmocka_unit_test(test_many_heads),
+        cmocka_unit_test(test_tiny_scale),   cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_shares),       cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_multiply_adds)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * Choices for attention in FP32 and FP64 on an H200: the kernel, the queries of a block and the
- * splits of the keys.
+ * Choices for attention in FP32 and FP64: on an H200 the kernel, the queries of a block and the
+ * splits of the keys; on every chip one that fits into its shared memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -49,8 +49,35 @@ static void test_choices(void **state)
     }
 }
 
+/* K and V take turns in one place where there is no room for two, and tiles may then have fewer
+ * queries than their warps have rows. */
+static void test_chips(void **state)
+{
+    static const char *const chips[] = {"t4", "a100", "rtx3090", "l4", "h100", "b200", "rtx5090"};
+    static const int64_t lengths[][2] = {{1, 4096}, {77, 50}, {500, 500}};
+    int turn_count = 0, part_count = 0;
+    (void)state;
+    for (size_t i = 0; i < 2 * 3 * 32 * sizeof chips / sizeof chips[0]; i++) {
+        const int64_t *length = lengths[i / 2 % 3], size = 8 * (1 + (int64_t)i / 6 % 32);
+        tg_chip chip;
+        tg_attention a;
+        tgi_attention_choice choice = {.shared_heads = 0};
+        assert_int_equal(tg_find_chip(chips[i / 192], &chip), TG_STATUS_OK);
+        const tgi_machine machine = tgi_chips_make_machine(&chip);
+        tg_init_attention(&a, sizeof a, i % 2 ? TG_TYPE_FP32 : TG_TYPE_FP64, 2, 4, 2, length[0],
+                          length[1], size);
+        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
+        assert_in_range(choice.shared_bytes, 1, machine.gpu.shared_bytes_per_block);
+        assert_true(tgi_kernels_isa_runs(choice.row->isa, machine.features));
+        turn_count += choice.tile_places == 1;
+        part_count += choice.query_tile % 16 > 0;
+    }
+    assert_true(turn_count > 0 && part_count > 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choices)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choices),
+                                       cmocka_unit_test(test_chips)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * Attention on a GPU, against the oracle of tests/attention: hostile lengths, strides, masks and
- * lists, Inf and NaN, V of ones, and mutants.
+ * Attention in 16 bits on a GPU, against the oracle of tests/attention: hostile lengths, strides,
+ * masks and lists, Inf and NaN, V of ones, and mutants.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -14,139 +14,49 @@
 
 #include <cmocka.h>
 
-#include "attention/oracle.h"
 #include "check/check.h"
 #include "core/types.h"
 #include "gpu.h"
+#include "gpu_attention.h"
 #include "harness/stride.h"
 
 #define CASE_COUNT 400
 #define SHORT_COUNT 60
 #define RUN_COUNT 16
 #define DENSE_COUNT 160
-#define LIST_COUNT 5 /* slopes and four lists */
 
-/* The memory of a case on the device. */
-typedef struct device_case {
-    tg_attention attention;
-    void *memory[TGI_ATTENTION_TENSOR_COUNT], *list[LIST_COUNT];
-} device_case;
-
-static void *copy_in(tg_context *context, const void *host, int64_t bytes)
-{
-    void *memory = NULL;
-    assert_int_equal(tg_allocate_memory(context, bytes + 1, &memory), TG_STATUS_OK);
-    assert_int_equal(tg_copy_to_device(context, memory, host, bytes), TG_STATUS_OK);
-    return memory;
-}
-
-static void open_device_case(tg_context *context, const attention_case *c, device_case *made)
-{
-    *made = (device_case){.attention = c->attention};
-    tg_attention *a = &made->attention;
-    const int64_t b = a->batch_count;
-    tg_heads *const heads[] = {&a->q, &a->k, &a->v, &a->d, &a->bias, &a->log_sum_exp};
-    const struct {
-        const void **at;
-        int64_t bytes;
-    } lists[LIST_COUNT] = {{&a->slopes, tgi_type_bytes(tgi_attention_sum_type(a)) * a->head_count},
-                           {(const void **)&a->query_offsets, 4 * (b + 1)},
-                           {(const void **)&a->key_offsets, 4 * (b + 1)},
-                           {(const void **)&a->key_lengths, 4 * b},
-                           {(const void **)&a->pages, 4 * b * a->pages_stride}};
-    for (int id = 0; id < TGI_ATTENTION_TENSOR_COUNT; id++) {
-        if (!c->memory[id])
-            continue;
-        made->memory[id] = copy_in(context, c->memory[id], c->bytes[id]);
-        heads[id]->data = (char *)made->memory[id] + ((char *)heads[id]->data - c->memory[id]);
-    }
-    for (int i = 0; i < LIST_COUNT; i++) {
-        if (*lists[i].at)
-            *lists[i].at = made->list[i] = copy_in(context, *lists[i].at, lists[i].bytes);
-    }
-}
-
-/* Copies the outputs to the host's case and frees the device's memory. */
-static void close_device_case(tg_context *context, attention_case *c, device_case *made)
-{
-    for (int id = 0; id < TGI_ATTENTION_TENSOR_COUNT; id++) {
-        if (made->memory[id] && (id == TGI_ATTENTION_D || id == TGI_ATTENTION_LOG_SUM_EXP))
-            assert_int_equal(
-                tg_copy_from_device(context, c->memory[id], made->memory[id], c->bytes[id]),
-                TG_STATUS_OK);
-        tg_release_memory(context, made->memory[id]);
-    }
-    for (int i = 0; i < LIST_COUNT; i++)
-        tg_release_memory(context, made->list[i]);
-}
-
-static tg_status run(tg_context *context, attention_case *c, const tg_attention *broken)
-{
-    device_case device;
-    attention_case copy = *c;
-    if (broken)
-        copy.attention = *broken;
-    open_device_case(context, &copy, &device);
-    const tg_status status = tg_attend(context, &device.attention);
-    close_device_case(context, c, &device);
-    return status;
-}
-
-/* Runs case number i, compares D with the oracle and closes the case. */
-static void check_case(tg_context *context, attention_case *c, int i)
-{
-    char text[1024];
-    const tg_status status = run(context, c, NULL);
-    const double worst = status ? INFINITY : case_compare(c, "cuda");
-    if (status || !(worst <= 1.0)) {
-        tg_format_attention(&c->attention, text, sizeof text);
-        fail_msg("case %d %s: %s, %g of the bound", i, text,
-                 status ? tg_get_error_detail() : "wrong", worst);
-    }
-    case_close(c);
-}
-
-/* The types of tensor cores, and those of multiply-adds. */
-static const tg_type types[][2] = {{TG_TYPE_FP16, TG_TYPE_BF16}, {TG_TYPE_FP32, TG_TYPE_FP64}};
-
-/* Draws an attention of one of two types. */
-static tg_attention draw(const tg_type type[2], int index, uint64_t *random)
-{
-    tg_attention a = draw_attention(random);
-    a.type = type[index % 2];
-    return a;
-}
-
-static void run_hostile(const tg_type type[2], attention_fill fill, uint64_t seed)
-{
-    tg_context *context = gpu_open_context();
-    uint64_t random = stride_choose_seed(seed);
-    for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
-        const tg_attention a = draw(type, i, &random);
-        attention_case c;
-        case_open(&c, &a, fill, i % 3 != 0, &random);
-        check_case(context, &c, i);
-    }
-    tg_destroy_context(context);
-}
+static const tg_type types[2] = {TG_TYPE_FP16, TG_TYPE_BF16};
 
 static void test_hostile(void **state)
 {
+    tg_context *context = gpu_open_context();
     (void)state;
-    run_hostile(types[0], FILL_UNIFORM_HEADS, 11);
+    gpu_check_hostile(context, types, FILL_UNIFORM_HEADS, 11);
+    tg_destroy_context(context);
 }
 
 static void test_nonfinite(void **state)
 {
+    tg_context *context = gpu_open_context();
     (void)state;
-    run_hostile(types[0], FILL_NONFINITE_HEADS, 12);
+    gpu_check_hostile(context, types, FILL_NONFINITE_HEADS, 12);
+    tg_destroy_context(context);
 }
 
-static void test_multiply_adds(void **state)
+static void test_long(void **state)
 {
+    tg_context *context = gpu_open_context();
     (void)state;
-    run_hostile(types[1], FILL_UNIFORM_HEADS, 19);
-    run_hostile(types[1], FILL_NONFINITE_HEADS, 20);
+    gpu_check_long(context, types, 14);
+    tg_destroy_context(context);
+}
+
+static void test_mutants(void **state)
+{
+    tg_context *context = gpu_open_context();
+    (void)state;
+    gpu_check_mutants(context, TG_TYPE_FP16);
+    tg_destroy_context(context);
 }
 
 /* A V of ones gives ones in D's 16 bits, and zeros where no key is seen. */
@@ -156,10 +66,11 @@ static void test_ones(void **state)
     uint64_t random = stride_choose_seed(13);
     (void)state;
     for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
-        const tg_attention a = draw(types[0], i, &random);
+        tg_attention a = draw_attention(&random);
         attention_case c;
+        a.type = types[i % 2];
         case_open(&c, &a, FILL_V_ONES, 0, &random);
-        assert_int_equal(run(context, &c, NULL), TG_STATUS_OK);
+        assert_int_equal(gpu_attend(context, &c, NULL), TG_STATUS_OK);
         const tgi_attention_tensor d = tgi_attention_get(&c.attention, TGI_ATTENTION_D);
         const int64_t rows =
             a.has_query_offsets ? 0 : d.counts[0] * d.counts[1] * d.counts[2] * d.counts[3];
@@ -172,35 +83,6 @@ static void test_ones(void **state)
         case_close(&c);
     }
     tg_destroy_context(context);
-}
-
-/* The parts of long keys, of few queries and of many, by a pair of types. */
-static void run_long(const tg_type type[2], uint64_t seed)
-{
-    static const int64_t lengths[][3] = {{1, 1, 5003},  {2, 3, 4096},   {1, 16, 8191},
-                                         {1, 77, 3001}, {1, 200, 2500}, {3, 129, 1100}};
-    const int case_count = 2 * (int)(sizeof lengths / sizeof lengths[0]);
-    tg_context *context = gpu_open_context();
-    uint64_t random = stride_choose_seed(seed);
-    for (int i = stride_get_first(); i < case_count; i += stride_get()) {
-        const int64_t *length = lengths[i / 2];
-        tg_attention a;
-        attention_case c;
-        tg_init_attention(&a, sizeof a, type[i % 2], length[0], 4, 2, length[1], length[2],
-                          i % 4 < 2 ? 64 : 128);
-        a.causal = (tg_causal)(i % 3);
-        a.has_log_sum_exp = 1;
-        case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
-        check_case(context, &c, i);
-    }
-    tg_destroy_context(context);
-}
-
-static void test_long(void **state)
-{
-    (void)state;
-    run_long(types[0], 14);
-    run_long(types[1], 21);
 }
 
 /* Lists tell the keys: threads copy whole steps of V that not all queries see, by runs of rows. */
@@ -217,7 +99,7 @@ static void test_runs(void **state)
         a.causal = i / 8 % 2 ? TG_CAUSAL_TOP_LEFT : TG_CAUSAL_BOTTOM_RIGHT;
         a.has_key_offsets = 1;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
-        check_case(context, &c, i);
+        gpu_check_attention(context, &c, i);
     }
     tg_destroy_context(context);
 }
@@ -231,11 +113,11 @@ static void test_row_ends(void **state)
     for (int i = stride_get_first(); i < RUN_COUNT; i += stride_get()) {
         tg_attention a;
         attention_case c;
-        tg_init_attention(&a, sizeof a, types[0][i % 2], 1, 1, 1, 1, 3, 40);
+        tg_init_attention(&a, sizeof a, types[i % 2], 1, 1, 1, 1, 3, 40);
         a.v_head_size = 1 + 3 * i;
         a.soft_cap = 3.0;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
-        check_case(context, &c, i);
+        gpu_check_attention(context, &c, i);
     }
     tg_destroy_context(context);
 }
@@ -286,7 +168,7 @@ static void test_short(void **state)
         short_count += strstr(tg_get_attention_kernel(plan), "attend_short") != NULL;
         has_row |= strstr(tg_get_attention_kernel(plan), "sm90a") != NULL;
         tg_destroy_attention_plan(plan);
-        assert_int_equal(run(context, &c, NULL), TG_STATUS_OK);
+        assert_int_equal(gpu_attend(context, &c, NULL), TG_STATUS_OK);
         const double worst = case_compare(&c, "cuda");
         tg_format_attention(&c.attention, text, sizeof text);
         if (!(worst <= 1.0))
@@ -331,57 +213,7 @@ static void test_dense(void **state)
         const tg_attention a = draw_dense(i, &random);
         attention_case c;
         case_open(&c, &a, i / 8 % 2 ? FILL_UNIFORM_HEADS : FILL_NONFINITE_HEADS, 0, &random);
-        check_case(context, &c, i);
-    }
-    tg_destroy_context(context);
-}
-
-/* Makes an attention a little wrong, as a broken kernel would compute it. */
-static void break_attention(tg_attention *a, int mutant)
-{
-    switch (mutant) {
-    case 0:
-        a->causal = TG_CAUSAL_TOP_LEFT;
-        break;
-    case 1:
-        a->scale *= 1.0 + 0x1p-4;
-        break;
-    case 2:
-        a->keys_before -= 1;
-        break;
-    case 3:
-        a->n -= 1;
-        break;
-    default:
-        a->v.row_stride = 0;
-        break;
-    }
-}
-#define MUTANT_COUNT 5
-
-/* The oracle refuses each of them, of FP16 and of FP32. */
-static void test_mutants(void **state)
-{
-    tg_context *context = gpu_open_context();
-    (void)state;
-    for (int mutant = 0; mutant < 2 * MUTANT_COUNT; mutant++) {
-        tg_attention a;
-        attention_case c;
-        uint64_t random = 15;
-        tg_init_attention(&a, sizeof a, types[mutant % 2][0], 1, 4, 2, 50, 70, 24);
-        a.causal = TG_CAUSAL_BOTTOM_RIGHT;
-        a.keys_before = 5;
-        a.has_bias = a.has_slopes = 1;
-        case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
-        assert_int_equal(run(context, &c, NULL), TG_STATUS_OK);
-        assert_true(case_compare(&c, "cuda") <= 1.0);
-        tg_attention broken = c.attention;
-        break_attention(&broken, mutant / 2);
-        case_poison(&c);
-        assert_int_equal(run(context, &c, &broken), TG_STATUS_OK);
-        if (case_compare(&c, "cuda") <= 1.0)
-            fail_msg("mutant %d passes", mutant);
-        case_close(&c);
+        gpu_check_attention(context, &c, i);
     }
     tg_destroy_context(context);
 }
@@ -389,11 +221,11 @@ static void test_mutants(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_multiply_adds), cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_nonfinite),     cmocka_unit_test(test_ones),
-        cmocka_unit_test(test_mutants),       cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_row_ends),      cmocka_unit_test(test_short),
-        cmocka_unit_test(test_dense),         cmocka_unit_test(test_long)};
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_ones),    cmocka_unit_test(test_mutants),
+        cmocka_unit_test(test_runs),    cmocka_unit_test(test_row_ends),
+        cmocka_unit_test(test_short),   cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_long)};
     if (!gpu_is_there(sizeof tests / sizeof tests[0]))
         return GPU_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);

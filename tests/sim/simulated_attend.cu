@@ -80,6 +80,12 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
     }
 #include "core/attention_kernels.def"
 
+/* FP64 as chips without matrix instructions of FP64 multiply it. */
+extern "C" void simulated_plain_fp64(const tgi_attend_args *args)
+{
+    tgi_attend_in_multiply_adds<TG_TYPE_FP64, 256, 8, 64, 16, 2, 0>(*args, shared);
+}
+
 #define SIMULATED_MERGE(name, type)                                                                \
     extern "C" void name(const tgi_attend_args *args)                                              \
     {                                                                                              \

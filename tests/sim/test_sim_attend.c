@@ -41,7 +41,8 @@
 #include "core/attention_kernels.def"
 #undef DECLARE
 extern tgi_sim_body simulated_merge_bf16, simulated_merge_fp16, simulated_merge_fp32,
-    simulated_merge_fp64, simulated_rash, simulated_lone, simulated_turns, simulated_rash_turns;
+    simulated_merge_fp64, simulated_plain_fp64, simulated_rash, simulated_lone, simulated_turns,
+    simulated_rash_turns;
 
 static const struct {
     const char *name;
@@ -79,16 +80,21 @@ static tg_attention draw(int index, uint64_t *random)
     return a;
 }
 
-/* Runs drawn case `number` and holds D against the bound. */
-static void check_drawn(const simulated_case *s, attention_case *c, int number)
+/* Runs drawn case `number` in `body` and holds D against the bound. */
+static void check_body(const simulated_case *s, attention_case *c, int number, tgi_sim_body *body)
 {
     char problem[1024], text[256] = "";
     tg_format_attention(&c->attention, problem, sizeof problem);
-    if (attend(s, find_body(s->choice.kernel), text) > 0)
+    if (attend(s, body, text) > 0)
         fail_msg("case %d %s: %s", number, problem, text);
     const double worst = case_compare(c, "cuda");
     if (!(worst <= 1.0))
         fail_msg("case %d %s: %g of the bound", number, problem, worst);
+}
+
+static void check_drawn(const simulated_case *s, attention_case *c, int number)
+{
+    check_body(s, c, number, find_body(s->choice.kernel));
 }
 
 /* Checks drawn cases of FP32 and FP64 if is_wide is 1, else of BF16 and FP16. */
@@ -119,6 +125,37 @@ static void test_multiply_adds(void **state)
 {
     (void)state;
     check_rows(1, 28);
+}
+
+/* FP32 and FP64 on chips with little shared memory: K and V take turns in one place, and the last
+ * rows of a block's warps may be no queries. A chip of 7.5 multiplies FP64 by multiply-adds. */
+static void test_small_memory(void **state)
+{
+    uint64_t random = stride_choose_seed(30);
+    int turn_count = 0, part_count = 0;
+    (void)state;
+    for (int i = stride_get_first(); i < CASE_COUNT; i += stride_get()) {
+        const int is_old = i / 2 % 2, size = is_old ? 64 << 10 : 99 << 10;
+        tgi_machine machine = make_machine();
+        tg_attention a = draw(i, &random);
+        attention_case c;
+        simulated_case s;
+        a.type = i % 2 ? TG_TYPE_FP32 : TG_TYPE_FP64;
+        if (i % 8 < 6)
+            a.head_size = 136 + a.head_size % 128;
+        machine.features = is_old ? 0 : TGI_FEATURES_SM80;
+        machine.gpu.shared_bytes_per_block = machine.gpu.shared_bytes_per_sm = size;
+        case_open(&c, &a, i % 3 ? FILL_UNIFORM_HEADS : FILL_NONFINITE_HEADS, i % 7 > 3, &random);
+        open_on(&s, &c, machine);
+        assert_in_range(s.choice.shared_bytes, 1, size);
+        turn_count += s.choice.tile_places == 1;
+        part_count += s.choice.query_tile % 16 > 0;
+        check_body(&s, &c, i,
+                   is_old && i % 2 == 0 ? simulated_plain_fp64 : find_body(s.choice.kernel));
+        close_simulated(&s);
+        case_close(&c);
+    }
+    assert_true(stride_get() > 1 || (turn_count > CASE_COUNT / 2 && part_count > CASE_COUNT / 8));
 }
 
 /* Long sums of FP32 and FP64: a chip of one multiprocessor does not split the keys. */
@@ -302,9 +339,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),         cmocka_unit_test(test_multiply_adds),
-        cmocka_unit_test(test_long_keys),    cmocka_unit_test(test_splits),
-        cmocka_unit_test(test_few_keys),     cmocka_unit_test(test_ones),
-        cmocka_unit_test(test_shorter_keys), cmocka_unit_test(test_mutants),
-        cmocka_unit_test(test_turns)};
+        cmocka_unit_test(test_small_memory), cmocka_unit_test(test_long_keys),
+        cmocka_unit_test(test_splits),       cmocka_unit_test(test_few_keys),
+        cmocka_unit_test(test_ones),         cmocka_unit_test(test_shorter_keys),
+        cmocka_unit_test(test_mutants),      cmocka_unit_test(test_turns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,13 +33,14 @@ static tg_status check(const tgi_machine *machine, const tg_attention *a)
                                "m = %lld and n = %lld: on a GPU neither is above 2^30; pass a "
                                "context of device cpu",
                                (ll)a->m, (ll)a->n);
-    if (a->type != TG_TYPE_FP32 && !tgi_kernels_isa_runs(TGI_ISA_sm80, machine->features))
+    if (!tgi_cuda_is_real(a) && !tgi_kernels_isa_runs(TGI_ISA_sm80, machine->features))
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                                "type = %s has attention on GPUs of compute capability 8.0 or "
-                               "later, this one has %d.%d; pass fp32, or a context of device cpu",
+                               "later, this one has %d.%d; pass fp32 or fp64, or a context of "
+                               "device cpu",
                                tg_get_type_name(a->type), machine->gpu.capability / 10,
                                machine->gpu.capability % 10);
-    return tgi_cuda_is_real(a) ? tgi_cuda_check_real(machine, a) : TG_STATUS_OK;
+    return TG_STATUS_OK;
 }
 
 static int64_t least_of(int64_t x, int64_t y)
@@ -109,8 +110,7 @@ void tgi_cuda_divide_keys(const tgi_machine *machine, const tg_attention *a, int
     choice->split_count = tgi_divide_up(keys, choice->split_keys * shares);
     choice->kept_keys = count_kept(a, choice);
     choice->block_threads =
-        32 * (tgi_cuda_is_real(a)            ? choice->query_tile * row->warps / row->queries
-              : is_thin                      ? choice->warp_split_count
+        32 * (is_thin                        ? choice->warp_split_count
               : choice->warp_split_count > 1 ? choice->warp_split_count * count_sharers(row)
                                              : row->warps);
     choice->shared_bytes =
@@ -118,8 +118,9 @@ void tgi_cuda_divide_keys(const tgi_machine *machine, const tg_attention *a, int
             ? tgi_attend_few_keys_bytes(row->head_size, row->warps, count_sharers(row),
                                         (int32_t)choice->warp_split_count, row->keys,
                                         (int32_t)choice->kept_keys)
-        : tgi_cuda_is_real(a) ? tgi_cuda_count_real_bytes(row, choice->query_tile)
-                              : count_own_bytes(row) * choice->warp_split_count;
+            : count_own_bytes(row) * choice->warp_split_count;
+    if (tgi_cuda_is_real(a))
+        tgi_cuda_set_real_block(choice);
     choice->is_resident =
         blocks * choice->split_count * choice->cluster_count <=
         sm_count * (row->kind == TGI_ATTENTION_FEW_KEYS ? row->resident_blocks : 1);

@@ -22,15 +22,12 @@ void tgi_cuda_visit_choices(const tgi_machine *machine, const tg_attention *atte
 /* Returns 1 if rows of FP32 and FP64 serve the attention. */
 int tgi_cuda_is_real(const tg_attention *attention);
 
-/* Refuses heads whose rows of FP32 or FP64 do not fit into the machine's shared memory. */
-tg_status tgi_cuda_check_real(const tgi_machine *machine, const tg_attention *attention);
-
 /* Shows the choices of rows of FP32 and FP64, on any chip, as tgi_cuda_visit_choices does. */
 void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *attention,
                          tgi_attention_visit *visit, void *state);
 
-/* Returns the bytes of shared memory of a block of a row of FP32 or FP64 with `queries` queries. */
-int64_t tgi_cuda_count_real_bytes(const tgi_attention_row *row, int64_t queries);
+/* Sets the threads and the bytes of shared memory of the blocks of a row of FP32 or FP64. */
+void tgi_cuda_set_real_block(tgi_attention_choice *choice);
 
 /* Returns the predicted time in ns of `blocks` blocks of a row of FP32 or FP64, without the merge.
  * The longest tile has `steps` steps. */

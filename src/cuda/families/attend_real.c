@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "core/checked.h"
-#include "core/status.h"
 #include "core/types.h"
 #include "cuda/families/attend.h"
 #include "model/figures.h"
@@ -18,10 +17,42 @@ int tgi_cuda_is_real(const tg_attention *a)
     return a->type == TG_TYPE_FP32 || a->type == TG_TYPE_FP64;
 }
 
-int64_t tgi_cuda_count_real_bytes(const tgi_attention_row *row, int64_t queries)
+/* Returns the queries of the warps that share rows. */
+static int64_t count_shared_queries(const tgi_attention_row *row)
 {
-    return tgi_attend_real_bytes((int32_t)tgi_type_bytes(row->type), row->head_size,
-                                 (int32_t)queries, row->keys);
+    return row->queries * TGI_ATTEND_REAL_SHARERS(row->head_size) / row->warps;
+}
+
+/* Returns the bytes of shared memory of a block with `queries` queries and `places` tiles. */
+static int64_t count_bytes(const tgi_attention_row *row, int64_t queries, int64_t places)
+{
+    return tgi_attend_real_bytes(
+        (int32_t)tgi_type_bytes(row->type), row->head_size, (int32_t)queries,
+        (int32_t)tgi_round_up(queries, count_shared_queries(row)), row->keys, (int32_t)places);
+}
+
+void tgi_cuda_set_real_block(tgi_attention_choice *choice)
+{
+    const tgi_attention_row *row = choice->row;
+    choice->block_threads = 32 * TGI_ATTEND_REAL_SHARERS(row->head_size) *
+                            tgi_divide_up(choice->query_tile, count_shared_queries(row));
+    choice->shared_bytes = count_bytes(row, choice->query_tile, choice->tile_places);
+}
+
+/* Sets the queries of a tile of `most` queries or, if shared memory lacks room for them, of fewer,
+ * of which the last warps have some. K and V have a place each, if that leaves room for all of the
+ * queries. Returns 0 if the last warps would have none. */
+static int set_tile(const tgi_machine *machine, int64_t most, tgi_attention_choice *choice)
+{
+    const tgi_attention_row *row = choice->row;
+    const int64_t room = machine->gpu.shared_bytes_per_block;
+    const int64_t fewest = most - count_shared_queries(row);
+    choice->query_tile = most;
+    choice->tile_places = count_bytes(row, most, 2) <= room ? 2 : 1;
+    while (choice->query_tile > fewest &&
+           count_bytes(row, choice->query_tile, choice->tile_places) > room)
+        choice->query_tile -= TGI_ATTEND_REAL_ROWS;
+    return choice->query_tile > fewest;
 }
 
 /* Tries 1, 2, 3, 4, 6, 8, ... splits of the keys, as many as give each multiprocessor a block, or
@@ -43,34 +74,6 @@ static void try_splits(const tgi_machine *machine, const tg_attention *a, int64_
     }
 }
 
-/* Returns the queries of the warps that share rows. */
-static int64_t count_shared_queries(const tgi_attention_row *row)
-{
-    return row->queries * TGI_ATTEND_REAL_SHARERS(row->head_size) / row->warps;
-}
-
-tg_status tgi_cuda_check_real(const tgi_machine *machine, const tg_attention *a)
-{
-    const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
-    const tgi_attention_row *row;
-    int64_t least = INT64_MAX;
-    for (int i = 0; (row = tgi_attention_rows_get(i)); i++) {
-        const int64_t bytes = row->type == a->type && row->head_size >= head
-                                  ? tgi_cuda_count_real_bytes(row, count_shared_queries(row))
-                                  : INT64_MAX;
-        least = bytes < least ? bytes : least;
-    }
-    if (least <= machine->gpu.shared_bytes_per_block)
-        return TG_STATUS_OK;
-    return tgi_status_fail(TG_STATUS_UNSUPPORTED,
-                           "head_size = %lld and v_head_size = %lld: a block of %s takes %lld "
-                           "bytes of shared memory, this GPU has %lld; pass at most 128, or a "
-                           "context of device cpu",
-                           (long long)a->head_size, (long long)a->v_head_size,
-                           tg_get_type_name(a->type), (long long)least,
-                           (long long)machine->gpu.shared_bytes_per_block);
-}
-
 /* Tries tiles of the queries of as many warps as a block may have, of one warp less and so on,
  * whose rows belong to `heads` heads. The first of choices with the same time is taken, since a
  * larger tile copies K and V less often. */
@@ -85,14 +88,14 @@ static void try_tiles(const tgi_machine *machine, const tg_attention *a,
         tgi_attention_choice tried = {.row = row,
                                       .shared_heads = heads,
                                       .subtile_count = 1,
-                                      .query_tile = warps * queries,
-                                      .tile_count = tgi_divide_up(all, warps * queries),
                                       .cluster_count = 1,
                                       .warp_split_count = 1};
+        if (!set_tile(machine, warps * queries, &tried))
+            continue;
+        tried.tile_count = tgi_divide_up(all, tried.query_tile);
         const int64_t blocks = tgi_checked_multiply(
             tgi_checked_multiply(a->batch_count, a->head_count / heads), tried.tile_count);
-        if (blocks <= INT32_MAX &&
-            tgi_cuda_count_real_bytes(row, tried.query_tile) <= machine->gpu.shared_bytes_per_block)
+        if (blocks <= INT32_MAX)
             try_splits(machine, a, blocks, &tried, visit, state);
     }
 }

@@ -28,7 +28,8 @@ typedef struct tgi_attend_args {
     uint32_t block_count;             /* tiles of all rows, for each split */
     tgi_divisor section_groups[2];    /* groups of heads whose tiles come in turn; the last ones */
     tgi_divisor section_tiles;        /* tiles of the former, for each split */
-    int32_t tile_rows;                /* rows of many queries: a multiple of 64 */
+    int32_t tile_rows;                /* rows of many queries: a multiple of 64, or of 8 */
+    int32_t tile_places;              /* FP32, FP64: 1: K and V take turns in one place */
     int32_t split_count;              /* blocks, or clusters, that share the keys of a tile */
     int32_t cluster_count;            /* blocks of a cluster; 1: no clusters */
     int32_t warp_split_count; /* warps of a block that share its keys; 1: all read all of them */
@@ -82,24 +83,29 @@ TGI_INLINE int32_t tgi_attend_shared_bytes(int32_t head, int32_t queries, int32_
     return 2 * head * (queries + tiles * keys) + TGI_ATTEND_BARRIER_BYTES;
 }
 
-/* Bytes behind every row in shared memory of FP32 and FP64, and behind rows of Q and K of FP64. */
+/* Bytes behind rows in shared memory of FP32 and FP64, and behind those of Q and K, by the bytes of
+ * an element. */
 #define TGI_ATTEND_PAD 16
-#define TGI_ATTEND_FP64_PAD 64
+#define TGI_ATTEND_KEY_PAD(bytes) ((bytes) == 8 ? 64 : TGI_ATTEND_PAD)
+
+/* The queries of a tile of FP32 or FP64 are a multiple of this many. */
+#define TGI_ATTEND_REAL_ROWS 8
 
 /* Returns how many warps of FP32 or FP64 share rows: each forms the scores of a part of the keys of
  * a step, and then the sums of a part of the columns. */
 #define TGI_ATTEND_REAL_SHARERS(head) ((head) <= 128 ? 1 : 2)
 
-/* Returns the bytes of shared memory of a block of FP32 or FP64: Q, a tile of K and one of V,
- * weights, and the numbers of each row that its warps exchange. */
+/* Returns the bytes of shared memory of a block of FP32 or FP64: Q, tiles of K and V in one or two
+ * places, weights, and the numbers of each row that its warps exchange. The block's warps have
+ * `warp_rows` rows, of which the last ones may be no queries. */
 TGI_INLINE int32_t tgi_attend_real_bytes(int32_t elem_bytes, int32_t head, int32_t queries,
-                                         int32_t keys)
+                                         int32_t warp_rows, int32_t keys, int32_t places)
 {
-    const int32_t pad = elem_bytes == 8 ? TGI_ATTEND_FP64_PAD : TGI_ATTEND_PAD;
+    const int32_t pad = TGI_ATTEND_KEY_PAD(elem_bytes);
     return (queries + keys) * (elem_bytes * head + pad) +
-           keys * (elem_bytes * head + TGI_ATTEND_PAD) +
-           queries * (elem_bytes * keys + TGI_ATTEND_PAD) +
-           (TGI_ATTEND_REAL_SHARERS(head) > 1 ? queries * elem_bytes * 2 : 0);
+           (places > 1 ? keys * (elem_bytes * head + TGI_ATTEND_PAD) : 0) +
+           warp_rows * (elem_bytes * keys + TGI_ATTEND_PAD) +
+           (TGI_ATTEND_REAL_SHARERS(head) > 1 ? warp_rows * elem_bytes * 2 : 0);
 }
 
 /* Returns the bytes of the state of a warp that has 16 queries and `columns` columns of D, in rows

@@ -6,8 +6,11 @@
  * 2. Scores become weights, which go to shared memory for the other lanes of their rows.
  * 3. Columns of V, in shared memory, are multiplied by the weights, pass after pass.
  *
- * V is copied during part 1 and the next K during part 3. The sums of a step begin at zero and are
- * then added to those so far, which bounds their rounding errors for any number of keys.
+ * V is copied during part 1 and the next K during part 3. Where shared memory has no room for both,
+ * they take turns in one place, and nothing is copied beside the products. The last rows of the
+ * last warps may be no queries then: they read what lies behind the queries, and are not stored.
+ * The sums of a step begin at zero and are then added to those so far, which bounds their rounding
+ * errors for any number of keys.
  */
 #ifndef TGI_ATTEND_MULTIPLY_ADDS_CUH
 #define TGI_ATTEND_MULTIPLY_ADDS_CUH
@@ -16,12 +19,20 @@
 #include "kernels/attend/attend_real_copy.cuh"
 #include "kernels/attend/attend_real_products.cuh"
 
+/* Code for chips from compute capability 8.0 on has matrix instructions of FP64. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define TGI_ATTEND_HAS_MATRICES 0
+#else
+#define TGI_ATTEND_HAS_MATRICES 1
+#endif
+
 /* The steps of a block, whose warps have Blocks x 16 queries each. */
-template <tg_type Type, int Head, int Blocks, int Keys> struct tgi_attend_multiply_adds {
+template <tg_type Type, int Head, int Blocks, int Keys, int HasMatrices>
+struct tgi_attend_multiply_adds {
     typedef tgi_attend_real<Type> Real;
     enum { SHARERS = TGI_ATTEND_REAL_SHARERS(Head), SCORED = Keys / SHARERS };
     enum { COLUMNS = Head / SHARERS }; /* columns of D of a warp */
-    typedef tgi_attend_real_products<Type, Head, Blocks, Keys, SCORED> products;
+    typedef tgi_attend_real_products<Type, Head, Blocks, Keys, SCORED, HasMatrices> products;
     typedef typename products::Lanes Lanes;
     typedef Real score_array[Blocks][SCORED / 8][4];
     typedef Real row_array[Blocks][2];
@@ -38,9 +49,9 @@ template <tg_type Type, int Head, int Blocks, int Keys> struct tgi_attend_multip
     __device__ __forceinline__ tgi_attend_multiply_adds(const tgi_attend_args &args,
                                                         const tgi_attend_place &at, uint32_t shared)
         : p(args), place(at), sharer(SHARERS > 1 ? tgi_thread() / 32 % SHARERS : 0), q(shared),
-          k(q + args.tile_rows * products::PITCH), v(k + Keys * products::PITCH),
-          weights(v + Keys * products::V_PITCH + find_first_row() * products::WEIGHT_PITCH),
-          exchanged(v + Keys * products::V_PITCH + args.tile_rows * products::WEIGHT_PITCH +
+          k(q + args.tile_rows * products::PITCH), v(find_end() - Keys * products::V_PITCH),
+          weights(find_end() + find_first_row() * products::WEIGHT_PITCH),
+          exchanged(find_end() + count_rows() * products::WEIGHT_PITCH +
                     find_first_row() * SHARERS * BYTES)
     {
         tgi_attend_clear(state);
@@ -50,6 +61,18 @@ template <tg_type Type, int Head, int Blocks, int Keys> struct tgi_attend_multip
     static __device__ __forceinline__ int find_first_row(void)
     {
         return Lanes::find_warp() * Blocks * 16;
+    }
+
+    /* Returns the number of rows of the block's warps. */
+    static __device__ __forceinline__ int count_rows(void)
+    {
+        return static_cast<int>(blockDim.x / 32) / SHARERS * Blocks * 16;
+    }
+
+    /* Returns the address behind the tiles of K and V. */
+    __device__ __forceinline__ uint32_t find_end(void) const
+    {
+        return k + Keys * products::PITCH + (p.tile_places > 1 ? Keys * products::V_PITCH : 0);
     }
 
     /* Exchanges a number of each row with the warp that shares them. */
@@ -163,31 +186,77 @@ template <tg_type Type, int Head, int Blocks, int Keys> struct tgi_attend_multip
         products::write(weights, sharer * SCORED, scores);
     }
 
-    /* Forms the sums of a pass again, without the keys that a row does not see. Their V may be Inf
-     * or NaN. */
-    __device__ __forceinline__ void add_seen(uint32_t pass_v, sum_array &sums) const
+    /* Returns 1 to all lanes if a value of the tile of V is Inf or NaN: zero times it is NaN. */
+    __device__ __forceinline__ int has_nonfinite_value(void) const
     {
-        tgi_attend_zero(sums);
+        enum { UNIT = 16 / BYTES };
+        const int size = static_cast<int>(p.attention.v_head_size);
+        Real zero = 0;
 #pragma unroll 1
-        for (int key = 0; key < Keys; key++) {
-            row_array weight;
-            TGI_FOR_UNROLLED(b, Blocks)
-            TGI_FOR_UNROLLED(half, 2)
-            tgi_attend_read_one(weight[b][half], weights +
-                                                     (16 * b + 8 * half + Lanes::find_row()) *
-                                                         products::WEIGHT_PITCH +
-                                                     key * BYTES);
-            TGI_FOR_UNROLLED(j, PAIRS)
-            TGI_FOR_UNROLLED(i, 2)
-            {
-                Real value;
-                tgi_attend_read_one(value, pass_v + key * products::V_PITCH +
-                                               (products::find_pair(j) + i) * BYTES);
+        for (int e = tgi_thread() % 32 * UNIT; e < size; e += 32 * UNIT)
+#pragma unroll 4
+            for (int key = 0; key < Keys; key++) {
+                Real unit[UNIT];
+                tgi_attend_read_unit(unit, v + key * products::V_PITCH + e * BYTES);
+                TGI_FOR_UNROLLED(i, UNIT)
+                zero = tgi_attend_multiply_add(unit[i], Real(0), zero);
+            }
+        return __any_sync(~0u, zero != 0);
+    }
+
+    /* Rescales sums of 8 Count columns and adds those of a step. */
+    template <int Count>
+    __device__ __forceinline__ void add_sums(const row_array &factors, int first,
+                                             const Real (&sums)[Blocks][Count][4])
+    {
+        TGI_FOR_UNROLLED(b, Blocks)
+        TGI_FOR_UNROLLED(j, Count)
+        TGI_FOR_UNROLLED(i, 4)
+        {
+            Real &sum = state.sums[b][first + j][i];
+            sum = tgi_attend_multiply_add(sum, factors[b][i / 2], sums[b][j][i]);
+        }
+    }
+
+    /* Does the same as add(), without the keys that a row does not see, whose V may be Inf or NaN.
+     * Sums rotate from one pair of columns to the next, because registers take no computed
+     * index. */
+    __device__ __forceinline__ void add_seen(const row_array &factors)
+    {
+        const int size = static_cast<int>(p.attention.v_head_size) - sharer * COLUMNS;
+#pragma unroll 1
+        for (int j = 0; j < COLUMNS / 8; j++) {
+            const int count = j / PAIRS * PASS < size ? static_cast<int>(Keys) : 0;
+            Real sums[Blocks][1][4], kept[Blocks][4];
+            tgi_attend_zero(sums);
+#pragma unroll 1
+            for (int key = 0; key < count; key++) {
+                const uint32_t value_at = v + key * products::V_PITCH +
+                                          (sharer * COLUMNS + products::find_pair(j)) * BYTES;
+                Real value[2];
+                TGI_FOR_UNROLLED(i, 2)
+                tgi_attend_read_one(value[i], value_at + i * BYTES);
                 TGI_FOR_UNROLLED(b, Blocks)
                 TGI_FOR_UNROLLED(half, 2)
-                if (!tgi_attend_is_negative(weight[b][half]))
-                    sums[b][j][2 * half + i] =
-                        tgi_attend_multiply_add(weight[b][half], value, sums[b][j][2 * half + i]);
+                {
+                    Real weight;
+                    tgi_attend_read_one(weight, weights + key * BYTES +
+                                                    (16 * b + 8 * half + Lanes::find_row()) *
+                                                        products::WEIGHT_PITCH);
+                    TGI_FOR_UNROLLED(i, 2)
+                    if (!tgi_attend_is_negative(weight))
+                        sums[b][0][2 * half + i] =
+                            tgi_attend_multiply_add(weight, value[i], sums[b][0][2 * half + i]);
+                }
+            }
+            add_sums<1>(factors, 0, sums);
+            TGI_FOR_UNROLLED(b, Blocks)
+            TGI_FOR_UNROLLED(i, 4)
+            {
+                kept[b][i] = state.sums[b][0][i];
+                TGI_FOR_UNROLLED(c, COLUMNS / 8 - 1)
+                state.sums[b][c][i] = state.sums[b][c + 1][i];
+                state.sums[b][COLUMNS / 8 - 1][i] = kept[b][i];
             }
         }
     }
@@ -197,23 +266,18 @@ template <tg_type Type, int Head, int Blocks, int Keys> struct tgi_attend_multip
     {
         const int size = static_cast<int>(p.attention.v_head_size) - sharer * COLUMNS;
         typename products::weight_set set;
+        if (is_hiding && has_nonfinite_value()) {
+            add_seen(factors);
+            return;
+        }
         products::read_set(weights, set);
         TGI_FOR_UNROLLED(pass, COLUMNS / PASS)
         {
-            const uint32_t pass_v = v + (sharer * COLUMNS + pass * PASS) * BYTES;
             sum_array sums;
             if (pass * PASS >= size)
                 continue;
-            products::add(set, weights, pass_v, count, sums);
-            if (is_hiding && tgi_attend_has_nonfinite_sum(sums))
-                add_seen(pass_v, sums);
-            TGI_FOR_UNROLLED(b, Blocks)
-            TGI_FOR_UNROLLED(j, PAIRS)
-            TGI_FOR_UNROLLED(i, 4)
-            {
-                Real &sum = state.sums[b][PAIRS * pass + j][i];
-                sum = tgi_attend_multiply_add(sum, factors[b][i / 2], sums[b][j][i]);
-            }
+            products::add(set, weights, v + (sharer * COLUMNS + pass * PASS) * BYTES, count, sums);
+            add_sums<PAIRS>(factors, pass * PAIRS, sums);
         }
     }
 
@@ -228,7 +292,7 @@ template <tg_type Type, int Head, int Blocks, int Keys> struct tgi_attend_multip
                         k + sharer * SCORED * products::PITCH,
                         static_cast<int>(p.attention.head_size), scores);
         if (!p.is_plain)
-            tgi_attend_finish<SCORED, Blocks, Lanes>(p, place, key_0, scores);
+            tgi_attend_finish<SCORED, Blocks, Lanes, 8>(p, place, key_0, scores);
         TGI_FOR_UNROLLED(b, Blocks)
         TGI_FOR_UNROLLED(half, 2)
         if (is_edge) {
@@ -238,19 +302,24 @@ template <tg_type Type, int Head, int Blocks, int Keys> struct tgi_attend_multip
         weigh(scale, key_0, is_hiding, rows, scores, factors);
     }
 
-    /* Goes through the tiles. While one is read, the next is copied. */
+    /* Goes through the tiles. While one is read, the next is copied, if it has a place. */
     __device__ __forceinline__ void run(Real scale)
     {
+        const int ahead = p.tile_places - 1;
         row_array factors = {};
 #pragma unroll 1
-        for (int i = -1; find_key(i) < place.end; i++) {
+        for (int i = -ahead; find_key(i) < place.end; i++) {
             const int key_0 = find_key(i), is_edge = tgi_attend_is_edge<Keys>(place, key_0);
             const int is_hiding = is_edge && tgi_attend_hides<Keys>(place, key_0);
             tgi_copy_async_wait<0>();
             __syncthreads(); /* tile i is there, and all warps have read the one before */
-            if (find_key(i + 1) < place.end)
-                copy_keys(i + 1);
+            if (find_key(i + ahead) < place.end)
+                copy_keys(i + ahead);
             tgi_copy_async_commit();
+            if (ahead == 0) {
+                tgi_copy_async_wait<0>();
+                __syncthreads();
+            }
             if (i < 0)
                 continue;
             if (i % 2 == 0)
@@ -291,56 +360,18 @@ template <tg_type Type, int Head, int Blocks, int Keys> struct tgi_attend_multip
                                  state.sums[b][j][2 * half + 1] * factor);
         }
     }
-
-    /* Stores the rows of D or of a split. */
-    __device__ __forceinline__ void store(Real scale)
-    {
-        const tg_attention &a = p.attention;
-        const int size = static_cast<int>(a.v_head_size), lane = tgi_thread() % 32;
-        put_rows(scale);
-        __syncthreads();
-#pragma unroll 1
-        for (int row = tgi_thread() / 32; row < p.tile_rows;
-             row += static_cast<int>(blockDim.x / 32)) {
-            const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
-            const uint32_t own = q + row * ROW_BYTES;
-            const int query = place.first_query + at.query;
-            Real *to = static_cast<Real *>(a.d.data) +
-                       tgi_attend_offset(a.d, place.query_entry, at.head, query);
-            int64_t stride = a.d.element_stride;
-            Real largest, total;
-            if (!at.is_there)
-                continue;
-            if (p.split_count > 1) {
-                to = tgi_attend_find_split<Real>(p, place.split, place.batch, at.head, at.query);
-                stride = 1;
-            }
-#pragma unroll 1
-            for (int e = lane; e < size; e += 32)
-                tgi_attend_read_one(to[e * stride], own + e * BYTES);
-            if (lane > 0)
-                continue;
-            tgi_attend_read_one(largest, own + Head * BYTES);
-            tgi_attend_read_one(total, own + (Head + 1) * BYTES);
-            if (p.split_count > 1)
-                tgi_attend_store_two(to + tgi_attend_split_reals(size) - 2, largest, total);
-            else if (a.has_log_sum_exp)
-                tgi_attend_store_log(
-                    p, tgi_attend_offset(a.log_sum_exp, place.query_entry, at.head, query), largest,
-                    total);
-        }
-    }
 };
 
 /* This is the kernel of a row of FP32 or FP64 of attention_kernels.def. */
-template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
+template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles,
+          int HasMatrices = TGI_ATTEND_HAS_MATRICES>
 static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_attend_args &p,
                                                                    char *shared)
 {
     enum { BLOCKS = Queries / 16 * TGI_ATTEND_REAL_SHARERS(Head) / Warps };
-    typedef tgi_attend_multiply_adds<Type, Head, BLOCKS, Keys> steps_type;
+    typedef tgi_attend_multiply_adds<Type, Head, BLOCKS, Keys, HasMatrices> steps_type;
     typedef typename steps_type::Real Real;
-    static_assert(Tiles == 2, "one of K and one of V");
+    static_assert(Tiles == 2, "one of K and one of V, in two places or one");
     const int has_lists = tgi_attend_has_lists(p);
     if (p.lets_next_start)
         tgi_start_next();
@@ -355,7 +386,8 @@ static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_att
     const Real scale = p.is_plain ? tgi_attend_find_scale<Real>(p) : Real(1);
     steps.copy_queries();
     steps.run(scale);
-    steps.store(scale);
+    steps.put_rows(scale);
+    tgi_attend_store_reals<Real, Head>(p, place, steps.q, steps_type::ROW_BYTES);
 }
 
 #endif

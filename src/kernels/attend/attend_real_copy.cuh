@@ -1,8 +1,9 @@
-/* Copies rows of FP32 and FP64 to tiles of attention in shared memory. */
+/* Copies rows of FP32 and FP64 between memory and tiles of attention in shared memory. */
 #ifndef TGI_ATTEND_REAL_COPY_CUH
 #define TGI_ATTEND_REAL_COPY_CUH
 
-#include "kernels/attend/attend_tile.cuh"
+#include "kernels/attend/attend_real_products.cuh"
+#include "kernels/attend/attend_store.cuh"
 
 /* Copies `row_count` rows of `size` elements in the background by all threads of the block, with
  * zeros up to the next multiple of 32 elements. Rows lie `pitch` bytes apart. find(row) returns the
@@ -56,6 +57,48 @@ static __device__ __forceinline__ void tgi_attend_fill_reals(uint32_t tile, int 
             target += apart * pitch;
             source += apart * heads.row_stride;
         }
+    }
+}
+
+/* Stores the block's rows of D, or of a split, which lie `pitch` bytes apart from `tile` on, with
+ * their largest scores and sums of weights behind Head elements. */
+template <typename Real, int Head>
+static __device__ __forceinline__ void tgi_attend_store_reals(const tgi_attend_args &p,
+                                                              const tgi_attend_place &place,
+                                                              uint32_t tile, int pitch)
+{
+    enum { BYTES = sizeof(Real) };
+    const tg_attention &a = p.attention;
+    const int size = static_cast<int>(a.v_head_size), lane = tgi_thread() % 32;
+    __syncthreads(); /* all rows are there */
+#pragma unroll 1
+    for (int row = tgi_thread() / 32; row < p.tile_rows; row += static_cast<int>(blockDim.x / 32)) {
+        const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
+        const uint32_t own = tile + row * pitch;
+        const int query = place.first_query + at.query;
+        Real *to = static_cast<Real *>(a.d.data) +
+                   tgi_attend_offset(a.d, place.query_entry, at.head, query);
+        int64_t stride = a.d.element_stride;
+        Real largest, total;
+        if (!at.is_there)
+            continue;
+        if (p.split_count > 1) {
+            to = tgi_attend_find_split<Real>(p, place.split, place.batch, at.head, at.query);
+            stride = 1;
+        }
+#pragma unroll 1
+        for (int e = lane; e < size; e += 32)
+            tgi_attend_read_one(to[e * stride], own + e * BYTES);
+        if (lane > 0)
+            continue;
+        tgi_attend_read_one(largest, own + Head * BYTES);
+        tgi_attend_read_one(total, own + (Head + 1) * BYTES);
+        if (p.split_count > 1)
+            tgi_attend_store_two(to + tgi_attend_split_reals(size) - 2, largest, total);
+        else if (a.has_log_sum_exp)
+            tgi_attend_store_log(
+                p, tgi_attend_offset(a.log_sum_exp, place.query_entry, at.head, query), largest,
+                total);
     }
 }
 

@@ -21,7 +21,7 @@ template <int Sharers> struct tgi_attend_sharing_lanes : tgi_attend_lanes {
 /* Lanes whose numbers differ in bit 0 have the same row, and those that differ in bit 1 the same
  * column, so that a read of 16 bytes of either takes two turns of shared memory in place of
  * four. */
-template <int Sharers> struct tgi_attend_fp32_lanes : tgi_attend_sharing_lanes<Sharers> {
+template <int Sharers> struct tgi_attend_paired_lanes : tgi_attend_sharing_lanes<Sharers> {
     static __device__ __forceinline__ int find_row(void)
     {
         return tgi_thread() % 16 / 2;
@@ -37,13 +37,6 @@ template <int Sharers> struct tgi_attend_fp32_lanes : tgi_attend_sharing_lanes<S
         return __shfl_xor_sync(~0u, value, bit == 1 ? 1 : 16);
     }
 };
-
-static __device__ __forceinline__ void tgi_attend_read_two(double (&value)[2], uint32_t shared)
-{
-    const uint4 unit = tgi_read_shared_unit(shared);
-    value[0] = __hiloint2double(static_cast<int>(unit.y), static_cast<int>(unit.x));
-    value[1] = __hiloint2double(static_cast<int>(unit.w), static_cast<int>(unit.z));
-}
 
 /* Read a number. */
 static __device__ __forceinline__ void tgi_attend_read_one(float &value, uint32_t shared)
@@ -87,15 +80,15 @@ static __device__ __forceinline__ void tgi_attend_write_two(uint32_t shared, dou
                                    static_cast<uint32_t>(__double2hiint(second))});
 }
 
-/* Products of a step of Keys keys, of which the warp scores Scored. It has Blocks x 16 queries, and
- * a pass the sums of PASS columns of V. */
-template <tg_type Type, int Head, int Blocks, int Keys, int Scored> struct tgi_attend_real_products;
-
-template <int Head, int Blocks, int Keys, int Scored>
-struct tgi_attend_real_products<TG_TYPE_FP32, Head, Blocks, Keys, Scored> {
-    typedef tgi_attend_fp32_lanes<Keys / Scored> Lanes;
-    enum { PITCH = 4 * Head + TGI_ATTEND_PAD, V_PITCH = PITCH };
-    enum { WEIGHT_PITCH = 4 * Keys + TGI_ATTEND_PAD, PASS = 32 };
+/* Products by multiply-adds for a step of Keys keys, of which the warp scores Scored. It has
+ * Blocks x 16 queries, and a pass the sums of PASS columns of V. */
+template <typename Real, int Head, int Blocks, int Keys, int Scored>
+struct tgi_attend_plain_products {
+    typedef tgi_attend_paired_lanes<Keys / Scored> Lanes;
+    enum { BYTES = sizeof(Real), UNIT = 16 / BYTES };
+    enum { PITCH = BYTES * Head + TGI_ATTEND_KEY_PAD(BYTES) };
+    enum { V_PITCH = BYTES * Head + TGI_ATTEND_PAD, WEIGHT_PITCH = BYTES * Keys + TGI_ATTEND_PAD };
+    enum { PASS = 32 };
     struct weight_set {
     };
 
@@ -107,27 +100,27 @@ struct tgi_attend_real_products<TG_TYPE_FP32, Head, Blocks, Keys, Scored> {
 
     /* Forms the scores of `size` elements of the warp's rows at `q` with its keys at `k`. */
     static __device__ __forceinline__ void score(uint32_t q, uint32_t k, int size,
-                                                 float (&scores)[Blocks][Scored / 8][4])
+                                                 Real (&scores)[Blocks][Scored / 8][4])
     {
         q += Lanes::find_row() * PITCH;
         k += Lanes::find_column() * 2 * PITCH;
         tgi_attend_zero(scores);
 #pragma unroll 1
-        for (int at = 0; at < size; at += 4) {
-            float line[Blocks][2][4];
+        for (int at = 0; at < size; at += UNIT) {
+            Real line[Blocks][2][UNIT];
             TGI_FOR_UNROLLED(b, Blocks)
             TGI_FOR_UNROLLED(half, 2)
             tgi_attend_read_unit(line[b][half], q + (16 * b + 8 * half) * PITCH);
             TGI_FOR_UNROLLED(j, Scored / 8)
             TGI_FOR_UNROLLED(i, 2)
             {
-                float key[4];
+                Real key[UNIT];
                 tgi_attend_read_unit(key, k + (8 * j + i) * PITCH);
-                TGI_FOR_UNROLLED(e, 4)
+                TGI_FOR_UNROLLED(e, UNIT)
                 TGI_FOR_UNROLLED(b, Blocks)
                 TGI_FOR_UNROLLED(half, 2)
                 scores[b][j][2 * half + i] =
-                    fmaf(line[b][half][e], key[e], scores[b][j][2 * half + i]);
+                    tgi_attend_multiply_add(line[b][half][e], key[e], scores[b][j][2 * half + i]);
             }
             q += 16;
             k += 16;
@@ -136,13 +129,13 @@ struct tgi_attend_real_products<TG_TYPE_FP32, Head, Blocks, Keys, Scored> {
 
     /* Writes the lane's weights of the keys from `first` on. */
     static __device__ __forceinline__ void write(uint32_t weights, int first,
-                                                 const float (&weight)[Blocks][Scored / 8][4])
+                                                 const Real (&weight)[Blocks][Scored / 8][4])
     {
-        weights += Lanes::find_row() * WEIGHT_PITCH + (first + Lanes::find_column() * 2) * 4;
+        weights += Lanes::find_row() * WEIGHT_PITCH + (first + Lanes::find_column() * 2) * BYTES;
         TGI_FOR_UNROLLED(b, Blocks)
         TGI_FOR_UNROLLED(half, 2)
         TGI_FOR_UNROLLED(j, Scored / 8)
-        tgi_attend_write_two(weights + (16 * b + 8 * half) * WEIGHT_PITCH + 32 * j,
+        tgi_attend_write_two(weights + (16 * b + 8 * half) * WEIGHT_PITCH + 8 * BYTES * j,
                              weight[b][j][2 * half], weight[b][j][2 * half + 1]);
     }
 
@@ -154,39 +147,46 @@ struct tgi_attend_real_products<TG_TYPE_FP32, Head, Blocks, Keys, Scored> {
      * from address `v` on. Sums of a row are formed in order and those of the next in reverse, so
      * that a factor of a product is often that of the one before, in the operand cache. */
     static __device__ __forceinline__ void add(const weight_set &, uint32_t weights, uint32_t v,
-                                               int count, float (&sums)[Blocks][PASS / 8][4])
+                                               int count, Real (&sums)[Blocks][PASS / 8][4])
     {
         weights += Lanes::find_row() * WEIGHT_PITCH;
-        v += Lanes::find_column() * 16;
+        v += Lanes::find_column() * 4 * BYTES;
         tgi_attend_zero(sums);
 #pragma unroll 1
-        for (int key = 0; key < count; key += 4) {
-            float weight[2 * Blocks][4];
+        for (int key = 0; key < count; key += UNIT) {
+            Real weight[2 * Blocks][UNIT];
             TGI_FOR_UNROLLED(r, 2 * Blocks)
             tgi_attend_read_unit(weight[r], weights + 8 * r * WEIGHT_PITCH);
-            TGI_FOR_UNROLLED(e, 4)
+            TGI_FOR_UNROLLED(e, UNIT)
             {
-                float value[PASS / 16][4];
-                TGI_FOR_UNROLLED(unit, PASS / 16)
-                tgi_attend_read_unit(value[unit], v + e * PITCH + unit * 64);
+                Real value[PASS / 4 / UNIT][UNIT];
+                TGI_FOR_UNROLLED(unit, PASS / 4 / UNIT)
+                tgi_attend_read_unit(value[unit], v + e * V_PITCH + unit * UNIT / 4 * 16 * BYTES +
+                                                      unit * UNIT % 4 * BYTES);
                 TGI_FOR_UNROLLED(r, 2 * Blocks)
                 TGI_FOR_UNROLLED(j, PASS / 4)
                 {
                     const int x = r % 2 ? PASS / 4 - 1 - j : j;
-                    float &sum = sums[r / 2][x / 2][r % 2 * 2 + x % 2];
-                    sum = fmaf(weight[r][e], value[x / 4][x % 4], sum);
+                    Real &sum = sums[r / 2][x / 2][r % 2 * 2 + x % 2];
+                    sum = tgi_attend_multiply_add(weight[r][e], value[x / UNIT][x % UNIT], sum);
                 }
             }
             weights += 16;
-            v += 4 * PITCH;
+            v += UNIT * V_PITCH;
         }
     }
 };
 
+/* Products of FP32, and of FP64 if HasMatrices is 0, are multiply-adds. */
+template <tg_type Type, int Head, int Blocks, int Keys, int Scored, int HasMatrices>
+struct tgi_attend_real_products
+    : tgi_attend_plain_products<tgi_attend_real<Type>, Head, Blocks, Keys, Scored> {
+};
+
 template <int Head, int Blocks, int Keys, int Scored>
-struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Scored> {
+struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Scored, 1> {
     typedef tgi_attend_sharing_lanes<Keys / Scored> Lanes;
-    enum { PITCH = 8 * Head + TGI_ATTEND_FP64_PAD };
+    enum { PITCH = 8 * Head + TGI_ATTEND_KEY_PAD(8) };
     enum { V_PITCH = 8 * Head + TGI_ATTEND_PAD, WEIGHT_PITCH = 8 * Keys + TGI_ATTEND_PAD };
     enum { PASS = 32 };
     struct weight_set {
@@ -209,11 +209,11 @@ struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Scored> {
             double line[Blocks][2][2];
             TGI_FOR_UNROLLED(b, Blocks)
             TGI_FOR_UNROLLED(half, 2)
-            tgi_attend_read_two(line[b][half], q + (16 * b + 8 * half) * PITCH);
+            tgi_attend_read_unit(line[b][half], q + (16 * b + 8 * half) * PITCH);
             TGI_FOR_UNROLLED(j, Scored / 8)
             {
                 double key[2];
-                tgi_attend_read_two(key, k + 8 * j * PITCH);
+                tgi_attend_read_unit(key, k + 8 * j * PITCH);
                 TGI_FOR_UNROLLED(e, 2)
                 TGI_FOR_UNROLLED(b, Blocks)
                 {
@@ -246,7 +246,7 @@ struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Scored> {
         TGI_FOR_UNROLLED(half, 2)
         {
             double pair[2];
-            tgi_attend_read_two(pair, weights + (16 * b + 8 * half) * WEIGHT_PITCH + 64 * t);
+            tgi_attend_read_unit(pair, weights + (16 * b + 8 * half) * WEIGHT_PITCH + 64 * t);
             TGI_FOR_UNROLLED(e, 2)
             set.rows[t][e][b][half] = pair[e];
         }

@@ -60,13 +60,20 @@ tgi_attend_clear(tgi_attend_state<Head, Blocks, Real, Lanes> &state)
     }
 }
 
-/* Reads or writes four numbers of a state in shared memory. */
+/* Read or write a unit of 16 bytes of numbers in shared memory. */
 static __device__ __forceinline__ void tgi_attend_read_unit(float (&value)[4], uint32_t shared)
 {
     const uint4 unit = tgi_read_shared_unit(shared);
     const uint32_t words[] = {unit.x, unit.y, unit.z, unit.w};
     TGI_FOR_UNROLLED(i, 4)
     value[i] = __uint_as_float(words[i]);
+}
+
+static __device__ __forceinline__ void tgi_attend_read_unit(double (&value)[2], uint32_t shared)
+{
+    const uint4 unit = tgi_read_shared_unit(shared);
+    value[0] = __hiloint2double(static_cast<int>(unit.y), static_cast<int>(unit.x));
+    value[1] = __hiloint2double(static_cast<int>(unit.w), static_cast<int>(unit.z));
 }
 
 static __device__ __forceinline__ void tgi_attend_write_unit(uint32_t shared,
@@ -158,14 +165,14 @@ tgi_attend_finish_group(const tgi_attend_args &p, const tgi_attend_place &place,
     }
 }
 
-/* Finishes scores that need more than a factor, group after group. Scores rotate from one to the
- * next, because registers take no computed index. */
-template <int Keys, int Blocks, class Lanes = tgi_attend_lanes, typename Real>
+/* Finishes scores that need more than a factor, GROUP keys after another. Scores rotate from one to
+ * the next, because registers take no computed index. */
+template <int Keys, int Blocks, class Lanes = tgi_attend_lanes, int GROUP = Keys % 16 ? 8 : 16,
+          typename Real>
 static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &p,
                                                          const tgi_attend_place &place, int key_0,
                                                          Real (&scores)[Blocks][Keys / 8][4])
 {
-    enum { GROUP = Keys % 16 ? 8 : 16 };
     const int first = key_0 + Lanes::find_column() * 2;
 #pragma unroll 1
     for (int group = 0; group < Keys; group += GROUP) {
