@@ -15,7 +15,8 @@
  * Structs, statuses, contexts, streams, ownership and threads follow tilegemm.h. On the CPU the
  * bits of a row of D depend on its own query, its keys and the instruction set alone: never on the
  * number of threads, the batch, the other rows or where memory lies. On a GPU they depend on the
- * sizes of the plan too, which decide how keys are split. GPUs from compute capability 7.5 on have
+ * sizes of the plan too, which decide how keys are split: on batch_count unless is_batch_invariant
+ * is 1. GPUs from compute capability 7.5 on have
  * attention of FP32 and FP64, and from 8.0 on of BF16 and FP16 too, with head sizes up to 256 and
  * lengths up to 2^30.
  *
@@ -94,6 +95,8 @@ typedef struct tg_attention {
     int has_log_sum_exp; /* a second output, ln sum_j exp(s_j) of each row */
     int has_query_offsets, has_key_offsets; /* batch entries of different lengths */
     int has_key_lengths;                    /* only the first keys of each batch entry count */
+    int is_batch_invariant; /* 1: on a GPU, too, the bits of a row of D do not depend on batch_count
+                               nor on other batch entries, for the same m and n */
     tg_heads bias; /* batch x head x m x n values of the sums' type; strides of 0 broadcast */
     tg_heads log_sum_exp; /* batch x head x m values of the sums' type; no element_stride */
     const void *slopes;   /* head_count values of the sums' type */
@@ -164,7 +167,7 @@ TG_API tg_status tg_attend(tg_context *context, const tg_attention *attention);
  *     2,8,8,100,300,64:causal            bottom right
  *     2,8,8,100,300,64:bias:slopes:lse   operands that are there; bias and lse without gaps
  *     4,8,8,1,900,64:lengths:pages=16x300x64     rows of a page, pages, pages of a batch entry
- *     4,8,8,50,60,64:qoffsets:koffsets
+ *     4,8,8,50,60,64:qoffsets:koffsets:batch_invariant
  *     1,8,8,100,100,64:qb=9:qh=64:qr=512:qe=1    batch, head, row and element stride of a tensor:
  *                                        q, k, v, d, b (bias), l (log_sum_exp)
  * Data and lists are not part of the text. */

@@ -12,7 +12,8 @@
     TGI_FLAG("lse", has_log_sum_exp)                                                               \
     TGI_FLAG("qoffsets", has_query_offsets)                                                        \
     TGI_FLAG("koffsets", has_key_offsets)                                                          \
-    TGI_FLAG("lengths", has_key_lengths)
+    TGI_FLAG("lengths", has_key_lengths)                                                           \
+    TGI_FLAG("batch_invariant", is_batch_invariant)
 
 /* Sizes, TGI_SIZE(word, member), and factors, TGI_FACTOR_PART(word, member). */
 #define TGI_ATTENTION_SIZES(TGI_SIZE)                                                              \

@@ -1,6 +1,7 @@
 /*
  * Choices for attention in FP32 and FP64: on an H200 the kernel, the queries of a block and the
- * splits of the keys; on every chip one that fits into its shared memory.
+ * splits of the keys; on every chip one that fits into its shared memory. Choices of all types for
+ * batches whose entries have the bits that they have alone.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -10,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cuda/families/attend.h"
@@ -75,9 +77,41 @@ static void test_chips(void **state)
     assert_true(turn_count > 0 && part_count > 0);
 }
 
+/* The way of a batch entry is that of one entry alone, if that is asked for. */
+static void test_batch_invariance(void **state)
+{
+    static const char *const problems[] = {"32,8,1,4096,128:bf16", "16,16,100,100,64:fp16",
+                                           "16,16,333,333,64",     "32,8,1,4096,128:fp64",
+                                           "8,2,1,20,64:bf16",     "4,4,900,900,256:bf16:causal"};
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof problems / sizeof problems[0]; i++) {
+        tg_chip chip;
+        assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
+        tgi_machine machine = tgi_chips_make_machine(&chip);
+        tgi_attention_choice choices[2] = {{.shared_heads = 0}, {.shared_heads = 0}};
+        if (i % 2)
+            machine.features = TGI_FEATURES_SM80;
+        for (int many = 0; many < 2; many++) {
+            char text[96];
+            snprintf(text, sizeof text, "%d,%s:batch_invariant", many ? 64 : 1, problems[i / 2]);
+            tg_attention a;
+            assert_int_equal(tg_parse_attention(text, &a, sizeof a), TG_STATUS_OK);
+            assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choices[many]), TG_STATUS_OK);
+        }
+        const tgi_attention_choice *one = &choices[0], *all = &choices[1];
+        assert_string_equal(one->kernel, all->kernel);
+        assert_int_equal(one->query_tile, all->query_tile);
+        assert_int_equal(one->split_keys, all->split_keys);
+        assert_int_equal(one->split_count, all->split_count);
+        assert_int_equal(one->cluster_count, all->cluster_count);
+        assert_int_equal(one->warp_split_count, all->warp_split_count);
+        assert_int_equal(64 * one->workspace_bytes, all->workspace_bytes);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choices),
-                                       cmocka_unit_test(test_chips)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choices), cmocka_unit_test(test_chips),
+                                       cmocka_unit_test(test_batch_invariance)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

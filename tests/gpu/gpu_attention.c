@@ -9,6 +9,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -127,6 +129,34 @@ void gpu_check_long(tg_context *context, const tg_type types[2], uint64_t seed)
         a.has_log_sum_exp = 1;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
         gpu_check_attention(context, &c, i);
+    }
+}
+
+void gpu_check_batch_invariance(tg_context *context, tg_type type)
+{
+    static const int64_t lengths[][2] = {{1, 3000}, {1, 40}, {70, 70}, {300, 500}};
+    uint64_t random = 26;
+    for (int i = 0; i < 4; i++) {
+        tg_attention a;
+        attention_case c;
+        tg_init_attention(&a, sizeof a, type, 9, 4, 2, lengths[i][0], lengths[i][1], 64);
+        a.is_batch_invariant = 1;
+        case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
+        assert_int_equal(gpu_attend(context, &c, NULL), TG_STATUS_OK);
+        assert_true(case_compare(&c, "cuda") <= 1.0);
+        const size_t bytes = (size_t)c.bytes[TGI_ATTENTION_D];
+        char *whole = malloc(bytes);
+        assert_non_null(whole);
+        memcpy(whole, c.memory[TGI_ATTENTION_D], bytes);
+        a = c.attention;
+        a.batch_count = 1;
+        case_poison(&c);
+        assert_int_equal(gpu_attend(context, &c, &a), TG_STATUS_OK);
+        const size_t first = (size_t)((char *)a.d.data - c.memory[TGI_ATTENTION_D]);
+        const size_t entry = (size_t)(a.d.batch_stride * tgi_type_bytes(type));
+        assert_memory_equal((char *)a.d.data, whole + first, entry);
+        free(whole);
+        case_close(&c);
     }
 }
 

@@ -23,6 +23,9 @@ void gpu_check_hostile(tg_context *context, const tg_type types[2], attention_fi
 /* Checks the parts of long keys, of few queries and of many. */
 void gpu_check_long(tg_context *context, const tg_type types[2], uint64_t seed);
 
+/* Checks that a batch entry has the bits that it has alone, if batch invariance is asked for. */
+void gpu_check_batch_invariance(tg_context *context, tg_type type);
+
 /* Checks that the oracle refuses attentions that are a little wrong. */
 void gpu_check_mutants(tg_context *context, tg_type type);
 

@@ -51,11 +51,13 @@ static void test_long(void **state)
     tg_destroy_context(context);
 }
 
-static void test_mutants(void **state)
+static void test_mutants_and_batches(void **state)
 {
     tg_context *context = gpu_open_context();
     (void)state;
     gpu_check_mutants(context, TG_TYPE_FP16);
+    gpu_check_batch_invariance(context, TG_TYPE_FP16);
+    gpu_check_batch_invariance(context, TG_TYPE_BF16);
     tg_destroy_context(context);
 }
 
@@ -222,7 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hostile), cmocka_unit_test(test_nonfinite),
-        cmocka_unit_test(test_ones),    cmocka_unit_test(test_mutants),
+        cmocka_unit_test(test_ones),    cmocka_unit_test(test_mutants_and_batches),
         cmocka_unit_test(test_runs),    cmocka_unit_test(test_row_ends),
         cmocka_unit_test(test_short),   cmocka_unit_test(test_dense),
         cmocka_unit_test(test_long)};

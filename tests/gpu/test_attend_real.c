@@ -42,12 +42,14 @@ static void test_long(void **state)
     tg_destroy_context(context);
 }
 
-static void test_mutants(void **state)
+static void test_mutants_and_batches(void **state)
 {
     tg_context *context = gpu_open_context();
     (void)state;
     gpu_check_mutants(context, TG_TYPE_FP32);
     gpu_check_mutants(context, TG_TYPE_FP64);
+    gpu_check_batch_invariance(context, TG_TYPE_FP32);
+    gpu_check_batch_invariance(context, TG_TYPE_FP64);
     tg_destroy_context(context);
 }
 
@@ -106,9 +108,10 @@ static void test_small_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hostile), cmocka_unit_test(test_ones), cmocka_unit_test(test_mutants),
-        cmocka_unit_test(test_small_memory), cmocka_unit_test(test_long)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hostile), cmocka_unit_test(test_ones),
+                                       cmocka_unit_test(test_mutants_and_batches),
+                                       cmocka_unit_test(test_small_memory),
+                                       cmocka_unit_test(test_long)};
     if (!gpu_is_there(sizeof tests / sizeof tests[0]))
         return GPU_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -344,15 +344,6 @@ void tgi_cuda_visit_choices(const tgi_machine *machine, const tg_attention *a,
     }
 }
 
-void tgi_cuda_complete_choice(const tgi_machine *machine, const tg_attention *a,
-                              tgi_attention_choice *choice)
-{
-    choice->isa = choice->row->isa;
-    choice->thread_count = 1;
-    snprintf(choice->kernel, sizeof choice->kernel, "%s", choice->row->name);
-    choice->section_groups = tgi_cuda_count_section_groups(machine, a, choice);
-}
-
 /* The choice with the least predicted time so far. */
 typedef struct fastest_choice {
     const tgi_machine *machine;
@@ -371,19 +362,33 @@ static void keep_fastest(const tgi_attention_choice *tried, void *state)
     }
 }
 
+/* Makes the choice for a batch entry one for `count` of them. Returns 0 if their blocks are too
+ * many. */
+static int repeat(const tg_attention *a, int64_t count, tgi_attention_choice *choice)
+{
+    choice->workspace_bytes = tgi_checked_multiply(choice->workspace_bytes, count);
+    choice->is_resident = 0;
+    return tgi_checked_multiply(a->head_count / choice->shared_heads * choice->tile_count *
+                                    choice->split_count * choice->cluster_count,
+                                count) <= BLOCKS_MAX;
+}
+
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *a,
                                     tgi_attention_choice *choice)
 {
-    fastest_choice fastest = {machine, a, choice, INFINITY};
+    tg_attention planned = *a;
+    fastest_choice fastest = {machine, &planned, choice, INFINITY};
     const tg_status status = check(machine, a);
     if (status)
         return status;
+    const int is_repeated = a->is_batch_invariant && a->batch_count > 1;
+    planned.batch_count = is_repeated ? 1 : a->batch_count;
     const tgi_attention_row *wide = find_row(machine, a, TGI_ATTENTION_WIDE);
     if (tgi_cuda_is_real(a) || (wide && wide->has_boxes))
-        tgi_cuda_visit_choices(machine, a, keep_fastest, &fastest);
+        tgi_cuda_visit_choices(machine, &planned, keep_fastest, &fastest);
     else
-        fill_machine(machine, a, choice);
-    if (!choice->row)
+        fill_machine(machine, &planned, choice);
+    if (!choice->row || (is_repeated && !repeat(a, a->batch_count, choice)))
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                                "batch_count = %lld, head_count = %lld, m = %lld: more than 2^31 - "
                                "1 tiles of queries; pass fewer in a call",

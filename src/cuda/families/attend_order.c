@@ -4,6 +4,8 @@
  * The number of heads whose tiles come together decides which tiles a block gets, and so how even
  * the loads are.
  */
+#include <stdio.h>
+
 #include "core/attention_mask.h"
 #include "core/checked.h"
 #include "core/types.h"
@@ -92,4 +94,13 @@ int64_t tgi_cuda_count_section_groups(const tgi_machine *machine, const tg_atten
         }
     }
     return chosen;
+}
+
+void tgi_cuda_complete_choice(const tgi_machine *machine, const tg_attention *a,
+                              tgi_attention_choice *choice)
+{
+    choice->isa = choice->row->isa;
+    choice->thread_count = 1;
+    snprintf(choice->kernel, sizeof choice->kernel, "%s", choice->row->name);
+    choice->section_groups = tgi_cuda_count_section_groups(machine, a, choice);
 }
