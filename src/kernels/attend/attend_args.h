@@ -29,7 +29,6 @@ typedef struct tgi_attend_args {
     tgi_divisor section_groups[2];    /* groups of heads whose tiles come in turn; the last ones */
     tgi_divisor section_tiles;        /* tiles of the former, for each split */
     int32_t tile_rows;                /* rows of many queries: a multiple of 64, or of 8 */
-    int32_t tile_places;              /* FP32, FP64: 1: K and V take turns in one place */
     int32_t split_count;              /* blocks, or clusters, that share the keys of a tile */
     int32_t cluster_count;            /* blocks of a cluster; 1: no clusters */
     int32_t warp_split_count; /* warps of a block that share its keys; 1: all read all of them */
@@ -44,6 +43,7 @@ typedef struct tgi_attend_args {
     int32_t is_dense;         /* 1: tiles of K and V are dense (attend_dense.cuh) */
     int32_t has_d_units;      /* 1: 16 bytes of D can be stored at once */
     tgi_divisor page_rows;
+    int32_t tile_places; /* FP32, FP64: 1: K and V take turns in one place */
     void *splits; /* with more than one split: sums of each split, see tgi_attend_split_reals */
 } tgi_attend_args;
 

@@ -373,7 +373,7 @@ static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_att
     typedef typename steps_type::Real Real;
     static_assert(Tiles == 2, "one of K and one of V, in two places or one");
     const int has_lists = tgi_attend_has_lists(p);
-    if (p.lets_next_start)
+    if (p.split_count > 1)
         tgi_start_next();
     if (has_lists)
         tgi_wait_for_stream();
@@ -386,6 +386,8 @@ static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_att
     const Real scale = p.is_plain ? tgi_attend_find_scale<Real>(p) : Real(1);
     steps.copy_queries();
     steps.run(scale);
+    if (p.split_count == 1) /* before, the next blocks would take places of this kernel's */
+        tgi_start_next();
     steps.put_rows(scale);
     tgi_attend_store_reals<Real, Head>(p, place, steps.q, steps_type::ROW_BYTES);
 }
