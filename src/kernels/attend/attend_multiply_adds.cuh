@@ -386,7 +386,7 @@ static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_att
     const Real scale = p.is_plain ? tgi_attend_find_scale<Real>(p) : Real(1);
     steps.copy_queries();
     steps.run(scale);
-    if (p.split_count == 1) /* before, the next blocks would take places of this kernel's */
+    if (p.lets_next_start && p.split_count == 1) /* earlier, several of them share a place */
         tgi_start_next();
     steps.put_rows(scale);
     tgi_attend_store_reals<Real, Head>(p, place, steps.q, steps_type::ROW_BYTES);
