@@ -146,18 +146,21 @@ static int start_rows(const packed_run *run, const packed_chunk *chunk, const tg
     return 1;
 }
 
-/* Starts the prefetches of a packed B that L2 does not hold: of its second and later micropanels
- * and, unless the rows of `s` are the last ones, of the first one for the next rows. A micropanel
- * then comes to L2 while tiles read the one before. Returns the number of prefetches. */
+/* Starts the prefetches of a packed B that takes over a fourth of L2: of its second and later
+ * micropanels and, unless the rows of `s` are the last ones, of the first one for the next rows. A
+ * micropanel then comes to L2 while tiles read the one before. Tiles request a line in each
+ * iteration, so that those of few rows prefetch the first part of each micropanel alone. Returns
+ * the number of prefetches. */
 static int start_micropanels(const tgi_micropanels *s, int is_last,
                              tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
 {
     const int64_t bytes = s->b.micropanel_elems * s->tiles->elem_bytes;
     const int64_t later_count = tgi_divide_up(s->cols, s->b.cols) - 1;
+    const int64_t most = s->tiling.count * (s->k_elems / TGI_TILE_UNROLL) * TGI_CACHE_LINE_BYTES;
     if (later_count == 0)
         return 0;
-    tgi_cpu_start_prefetch(&prefetches[0], (const char *)s->b.data + bytes, later_count * bytes, 0,
-                           1);
+    tgi_cpu_start_prefetch(&prefetches[0], (const char *)s->b.data + bytes,
+                           bytes < most ? bytes : most, bytes, later_count);
     if (is_last)
         return 1;
     tgi_cpu_start_prefetch(&prefetches[1], s->b.data, bytes, 0, 1);

@@ -51,6 +51,11 @@ typedef enum tgi_tile_stream {
     TGI_STREAM_SIMT
 } tgi_tile_stream;
 
+/* Returns the seconds in which tiles read their operands once from memory. A multiprocessor has
+ * room for so many reads under way that it receives at most bytes_per_cycle. */
+double tgi_tile_read_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
+                             double bytes_per_cycle);
+
 /* Returns the seconds of tiles that take `seconds` beside memory, which has this share of its rate.
  * They wait longer for it, the fewer bytes their stages have under way. */
 double tgi_tile_memory_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,

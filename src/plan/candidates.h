@@ -15,8 +15,9 @@ tg_status tgi_plan_canonicalize(const tgi_backend *backend, const tg_problem *pr
                                 tgi_problem *canonical);
 
 /* Finds the legal row with the shortest predicted time among the rows that `name` (NULL: any)
- * matches. It first chooses the order of sums, as if there were one thread, then the fastest row of
- * that order. Errors: UNKNOWN_NAME, UNSUPPORTED. */
+ * matches. On a GPU an epilogue of FP32 or FP64 keeps the row of its plain product while no other
+ * one is clearly faster. It first chooses the order of sums, as if there were one thread, then the
+ * fastest row of that order. Errors: UNKNOWN_NAME, UNSUPPORTED. */
 tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine,
                           const tgi_problem *problem, const char *name, tgi_proposal *best);
 

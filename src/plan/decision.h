@@ -16,7 +16,7 @@ typedef struct tgi_packed_decision {
     int is_d_far;      /* 1: tiles prefetch D, which is too large for L1 */
     int is_streamed;   /* 1: D is written past the caches */
     int is_prefetched; /* 1: tiles prefetch what is packed next */
-    int is_b_far;      /* 1: L2 does not hold the packed B beside A; tiles prefetch micropanels */
+    int is_b_far;      /* 1: the packed B takes over a fourth of L2; tiles prefetch micropanels */
 } tgi_packed_decision;
 
 /* The decision of CPU families rank and dot. A task is a strip of columns of D and one of k_splits

@@ -231,7 +231,7 @@ static void test_small_products_take_tiles(void **state)
 static void test_long_rows_stay_whole(void **state)
 {
     static const char *const shapes[] = {"128x1067x11:nt", "216x1392x17", "300x2000x32:fp64",
-                                         "16x3766x4:tt"};
+                                         "8x3766x4:tt", "64x14720x32:nt"};
     tg_context_options options = {.struct_bytes = sizeof options, .thread_count = 2};
     tg_plan_options plan_options = {.struct_bytes = sizeof plan_options, .kernel = "cpu_packed"};
     tg_context *context;
@@ -239,7 +239,7 @@ static void test_long_rows_stay_whole(void **state)
     tg_plan *plan;
     (void)state;
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         assert_int_equal(tg_parse_problem(shapes[i], &problem, sizeof problem), TG_STATUS_OK);
         assert_int_equal(tg_create_plan(context, &problem, &plan_options, &plan), TG_STATUS_OK);
         const tgi_cpu_prepared *prepared = plan->prepared;

@@ -202,10 +202,15 @@ static void test_unaligned(void **state)
         assert_non_null(strstr(fake->kernel, name));
     }
     tg_destroy_attention_plan(plan);
-    a = parse("8,64,64,73,73,128:bf16:dv=124"); /* D has half units */
-    assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_OK);
-    assert_null(strstr(tg_get_attention_kernel(plan), "short"));
-    tg_destroy_attention_plan(plan);
+    static const char *const others[] = {"8,64,64,73,73,128:bf16:dv=124", /* D has half units */
+                                         "8,64,64,73,73,128:bf16:batch_invariant",
+                                         "8,64,64,73,73,128:bf16:batch_invariant:kb=0:vb=0"};
+    for (int i = 0; i < 3; i++) {
+        a = parse(others[i]);
+        assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_OK);
+        assert_null(strstr(tg_get_attention_kernel(plan), "short"));
+        tg_destroy_attention_plan(plan);
+    }
     tg_destroy_context(context);
 }
 

@@ -330,8 +330,9 @@ void tgi_cuda_visit_choices(const tgi_machine *machine, const tg_attention *a,
     const int64_t group = a->head_count / a->kv_head_count;
     const tgi_attention_row *brief = find_row(machine, a, TGI_ATTENTION_SHORT);
     const int has_few_keys = fits_few_keys(a);
-    if (brief && has_few_keys && !a->has_query_offsets && !a->has_key_offsets &&
-        !a->has_key_lengths)
+    /* The short row depends on batch strides, which TMA may not take, and so on the batch. */
+    if (brief && has_few_keys && !a->is_batch_invariant && !a->has_query_offsets &&
+        !a->has_key_offsets && !a->has_key_lengths)
         try_short(&search, brief);
     for (int i = has_few_keys ? 0 : 1; i < 3; i++) {
         const tgi_attention_row *row = find_row(machine, a, kinds[i]);

@@ -135,7 +135,7 @@ static __device__ __forceinline__ float tgi_attend_soften(const tgi_attend_args 
 static __device__ __forceinline__ double tgi_attend_soften(const tgi_attend_args &p, double x)
 {
     const double cap = p.attention.soft_cap * TGI_ATTEND_LOG2_E;
-    const double power = tgi_attend_exp2(fabs(x) * (-2.0 / p.attention.soft_cap));
+    const double power = tgi_attend_exp2(fabs(x) / p.attention.soft_cap * -2.0);
     return copysign(cap * ((1.0 - power) / (1.0 + power)), x);
 }
 

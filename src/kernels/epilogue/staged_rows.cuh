@@ -87,6 +87,7 @@ tgi_combine_staged(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
     constexpr int turn = 4;
     const tgi_epilogue &e = gemm.problem.epilogue;
     const tgi_staged_units<Cols> units;
+    static_assert(tgi_staged_units<Cols>::count % turn == 0, "the last turn is a whole one");
     const tgi_unit_terms<Cols> from(gemm, tile, units);
     uint32_t bias[4];
 #pragma unroll
