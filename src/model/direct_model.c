@@ -5,6 +5,7 @@
 #include "model/tile_model.h"
 
 #define WARP 32.0
+#define WARPS 4.0 /* warps that relays are counted in */
 
 /* Returns the seconds in which the sums of threads that share out k are added: those of a warp by
  * shuffles if they lie along k, others in shared memory. */
@@ -86,35 +87,48 @@ double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     return f->short_s + terms_s + fmax(latency_s + lines_s + issue_s, find_least_seconds(gpu, p));
 }
 
+/* Returns the warps of a multiprocessor beyond the first WARPS, in WARPS. */
+static double count_further(const tgi_gpu *gpu, const tgi_tile_work *work)
+{
+    return fmax(0.0, work->block_count * work->warps / (gpu->sm_count * WARPS) - 1.0);
+}
+
 double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const int is_wide = p->type == TG_TYPE_FP64;
-    const int form = work->access == TGI_ACCESS_VECTORS    ? 0
-                     : work->access == TGI_ACCESS_ELEMENTS ? 1
-                                                           : 2;
-    const double rounds = fmax(1.0, work->block_count / gpu->sm_count);
-    const double latency_s = (work->tile_count - 1.0) * f->relay_loads_s[form > 0] +
-                             work->block_k * f->relay_step_s[is_wide];
-    const double round_s = work->tile_count * f->relay_issue_s[3 * is_wide + form] +
-                           work->block_k * f->relay_sum_s[is_wide];
-    return f->relay_s[2 * is_wide + (form > 0)] +
-           fmax(latency_s + (rounds - 1.0) * round_s, find_least_seconds(gpu, p));
+    const int has_terms = !tgi_epilogue_is_sum_alone(&p->epilogue), is_short = !work->is_long;
+    const int by_elements = work->access != TGI_ACCESS_VECTORS;
+    const int form = is_short ? 3 : by_elements ? 1 + (work->access == TGI_ACCESS_STRIDED) : 0;
+    const double latency_s = (work->tile_count - 1.0) * f->relay_loads_s[by_elements] +
+                             work->block_k * f->relay_step_s[is_short] +
+                             (work->places - 1.0) * f->relay_add_s[0] +
+                             has_terms * f->relay_add_s[1];
+    const double more_s =
+        work->tile_count * f->relay_issue_s[form] + work->block_k * f->relay_sum_s;
+    return f->relay_s[is_short ? 2 : by_elements] +
+           fmax(latency_s + count_further(gpu, work) * more_s, find_least_seconds(gpu, p));
 }
 
 double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                    const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double rounds = fmax(1.0, work->block_count * work->split_count / gpu->sm_count / 4.0);
-    const double latency_s =
-        (work->tile_count - 1.0) * f->relay_mma_s[1] + work->block_k * f->relay_mma_s[2] +
-        work->tile_count *
-            ((work->split_count - 1.0) * f->relay_mma_s[3] + work->by_elements * f->relay_mma_s[6]);
-    const double round_s =
-        work->tile_count * (f->relay_mma_s[4] + work->by_elements * f->relay_mma_s[5]);
-    return f->relay_mma_s[0] +
-           fmax(latency_s + (rounds - 1.0) * round_s, find_least_seconds(gpu, p));
+    const int is_wide = p->type == TG_TYPE_FP64;
+    const double *s = is_wide ? f->relay_fp64_s : f->relay_mma_s, *more = f->relay_elements_s;
+    const double by_elements = is_wide ? 0.0 : work->by_elements;
+    const double has_terms = !tgi_epilogue_is_sum_alone(&p->epilogue);
+    if (!work->is_long) {
+        const int is_piece = !is_wide && work->block_k > 1.0;
+        return s[is_piece ? 9 : 6] +
+               fmax(is_piece * by_elements * more[0] + count_further(gpu, work) * s[7],
+                    find_least_seconds(gpu, p));
+    }
+    const double latency_s = by_elements * more[0] +
+                             (work->tile_count - 1.0) * (s[1] + by_elements * more[1]) +
+                             work->block_k * s[2] + work->split_count * s[3] +
+                             (work->places - 1.0) * s[4] + has_terms * s[8];
+    const double more_s = work->tile_count * s[5];
+    return s[0] + fmax(latency_s + count_further(gpu, work) * more_s, find_least_seconds(gpu, p));
 }
 
 double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)

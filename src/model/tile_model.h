@@ -34,8 +34,10 @@ typedef struct tgi_tile_work {
     double split_readers, sharing_readers; /* blocks of dmma_tma that copy such lines at once */
     double b_turns; /* turns of banks in which a block of it reads B for one k, beyond the first */
     double a_lines; /* lines of A that a warp of family small without stages reads at once */
+    double warps;   /* warps of a block of relays of family small */
+    double places;  /* sums of splits that it adds */
     int blocks_per_sm; /* most resident blocks */
-    int is_long;       /* 1: strips of family small by the function for a longer k */
+    int is_long;       /* 1: strips or relays of family small by the function for a longer k */
     int is_moved;      /* 1: strips of family small store rows between units of 16 bytes */
     int is_rounding;   /* 1: a kernel of family mma rounds FP32 to TF32 beside its products */
     tgi_access access;
@@ -139,11 +141,12 @@ double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *problem, i
 /* Returns the seconds of its strips: block_count blocks form tile_count times 32 x 32 of D each. */
 double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
-/* Returns the seconds of its relays. A sum passes split_count lanes in each of tile_count rounds of
- * loads, block_k steps in all. */
+/* Returns the seconds of its relays of FP32. A warp has tile_count rounds of loads, and a sum
+ * passes block_k lanes. */
 double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
-/* Returns the seconds of those of 16-bit types, whose sums pass split_count warps. */
+/* Returns the seconds of those of other types, whose sums pass block_k instructions, and
+ * split_count times from warp to warp. */
 double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                    const tgi_tile_work *work);
 double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

@@ -5,6 +5,7 @@
 #include "fake_streams.h"
 #include "kernels/add_args.h"
 #include "kernels/gemm_args.h"
+#include "kernels/small/small_relay_args.h"
 #include "kernels/small/small_shape.h"
 
 static tg_type find_type(const char *kernel)
@@ -25,6 +26,12 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
     if (adds_sums) {
         memset(expanded, 0, expanded_bytes);
         return memcpy(expanded, argument, sizeof(tgi_add_args));
+    }
+    if (strncmp(kernel, "tgi_relay_terms_", 16) == 0) {
+        tgi_relay_terms_args terms;
+        memcpy(&terms, argument, sizeof terms);
+        memset(expanded, 0, expanded_bytes);
+        return memcpy(expanded, &terms.all, sizeof terms.all);
     }
     if (strncmp(kernel, "tgi_strip_", 10) == 0) {
         tgi_strip_args strips;

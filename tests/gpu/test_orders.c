@@ -1,7 +1,8 @@
 /*
  * test_orders tests the orders of sums of kernels.def on a GPU: all rows that a batch-invariant
  * problem may take have the same bits, for every m, in every layout, with ordinary elements, with
- * elements whose products are subnormal or zero, with subnormal elements, and with Inf and NaN.
+ * elements whose products are subnormal or zero, with subnormal elements, with Inf and NaN, and
+ * with an epilogue.
  * Rows of another order have other bits, so that a row with a wrong order is found.
  *
  * SPDX-License-Identifier: MIT
@@ -23,7 +24,8 @@
 
 enum { ROWS = 300, CANDIDATES_MAX = 512 };
 
-typedef enum values { ORDINARY, TINY, SUBNORMAL, SPECIAL, VALUES_COUNT } values;
+/* TERMS are ordinary elements, whose sums pass through an epilogue. */
+typedef enum values { ORDINARY, TINY, SUBNORMAL, SPECIAL, TERMS, VALUES_COUNT } values;
 
 typedef struct product {
     tg_type type;
@@ -100,6 +102,10 @@ static tg_problem make_problem(const product *by, const operands *o, int64_t fir
     p.op_a = by->is_a_across ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     p.op_b = by->is_b_along ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     p.precision = by->precision;
+    if (by->values == TERMS) {
+        p.alpha = 0.75;
+        p.activation = TG_ACTIVATION_RELU;
+    }
     return p;
 }
 

@@ -49,9 +49,10 @@ typedef struct tgi_tile_prepared {
     int strip_rows;
     int outer_across; /* as in the decision, like outer_rows */
     int outer_rows;
-    int relay_cols; /* as in the decision, like relay_bits and relay_teams */
+    int relay_cols; /* as in the decision, like the others of relays */
     int relay_bits;
     int relay_teams;
+    int relay_warps;
     tgi_cuda_kernel multiply, add;
 } tgi_tile_prepared;
 

@@ -36,7 +36,10 @@ int tgi_small_has_relay(const tgi_kernel *kernel);
 /* Returns 1 if pairs of A or B along k of 16-bit types are aligned where the operand is. */
 int tgi_small_has_pairs(const tgi_problem *p, int is_b);
 
-/* Returns how relays read the operands. */
+/* Relays of FP32 are read across k by neighbours of a warp, along it, or along it by 16 bytes. */
+typedef enum tgi_relay_form { TGI_RELAY_ACROSS, TGI_RELAY_ALONG, TGI_RELAY_VECTORS } tgi_relay_form;
+
+/* Returns how relays of FP32 read the operands. */
 tgi_relay_form tgi_small_find_relay_form(const tgi_problem *p);
 
 /* Proposes relays, if they are predicted to be faster than what was proposed before. */

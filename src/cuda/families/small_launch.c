@@ -4,6 +4,7 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
 #include "cuda/families/small.h"
+#include "kernels/small/small_relay_args.h"
 #include "kernels/small/small_shape.h"
 
 /* Prepares the launch of the function without stages. */
@@ -101,28 +102,26 @@ static void prepare_strips(const tgi_problem *p, const tgi_proposal *proposal,
 static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
                           tgi_tile_prepared *prepared)
 {
-    static const char *const forms[] = {[TGI_RELAY_ACROSS] = "across",
-                                        [TGI_RELAY_ALONG] = "along",
-                                        [TGI_RELAY_VECTORS] = "vectors"};
     const tgi_tile_decision *decision = &proposal->decision.tile;
-    const tgi_relay_form found = tgi_small_find_relay_form(p);
-    const int is_unaligned = found == TGI_RELAY_VECTORS && !proposal->needs_aligned[0];
-    const tgi_relay_form form = is_unaligned ? TGI_RELAY_ALONG : found;
+    const int is_short = decision->is_relay_short, is_mma = p->type != TG_TYPE_FP32;
+    const int has_vectors =
+        !is_mma && proposal->needs_aligned[0] && tgi_small_find_relay_form(p) == TGI_RELAY_VECTORS;
     tgi_cuda_kernel *multiply = &prepared->multiply;
+    const int warps = is_mma ? decision->relay_groups << decision->relay_bits
+                             : decision->relay_groups * decision->relay_warps;
     const int lanes = decision->relay_teams << decision->relay_bits;
-    const int rows = TGI_SMALL_RELAY_THREADS / lanes / decision->relay_cols;
-    const int is_mma = tgi_type_bytes(p->type) == 2;
-    multiply->block[0] = is_mma ? 32u << decision->relay_bits : (unsigned)TGI_SMALL_RELAY_THREADS;
+    const int rows = is_mma ? 16 : 32 * decision->relay_warps / lanes / decision->relay_cols;
+    multiply->block[0] = is_mma && is_short ? TGI_SMALL_RELAY_SHORT_THREADS : 32u * (unsigned)warps;
     multiply->grid[0] = (unsigned)tgi_divide_up(p->n, decision->relay_cols);
-    multiply->grid[1] = (unsigned)tgi_divide_up(p->m, is_mma ? 16 : rows);
+    multiply->grid[1] = (unsigned)tgi_divide_up(p->m, rows);
     multiply->grid[2] = (unsigned)p->batch_count;
     prepared->add = (tgi_cuda_kernel){0};
-    if (is_mma) {
-        snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s",
-                 tg_get_type_name(p->type));
-        return;
-    }
-    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s_%s", forms[form],
+    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s%s",
+             !prepared->args.is_sum_alone                           ? "terms_"
+             : is_short && is_mma && p->k > TGI_SMALL_RELAY_SHORT_K ? "piece_"
+             : is_short                                             ? "short_"
+             : has_vectors                                          ? "vectors_"
+                                                                    : "",
              tg_get_type_name(p->type));
 }
 
@@ -203,22 +202,27 @@ static int32_t count_bits(int power)
     return bits;
 }
 
-static tg_status launch_relay(const tgi_cuda_queue *queue, tgi_tile_prepared *prepared,
-                              const tgi_sums_args *sums)
+static tg_status launch_relay(const tgi_cuda_queue *queue, const tgi_call *call,
+                              tgi_tile_prepared *prepared, const tgi_sums_args *sums)
 {
     const tgi_problem *p = &prepared->args.problem;
-    tgi_relay_args args = {
-        .sums = *sums,
-        .relay_bits = prepared->relay_bits,
-        .team_bits = count_bits(prepared->relay_teams),
-        .col_bits = count_bits(prepared->relay_cols),
-        .split_elems = (int32_t)prepared->args.split_elems,
-        .split_count = prepared->args.split_count,
-        .add_rows = prepared->args.split_count == 1
-                        ? 1
-                        : (int32_t)tgi_gemm_count_add_rows(p, prepared->args.split_count),
-        .has_a_pairs = tgi_small_has_pairs(p, 0) && (uintptr_t)sums->a % 4 == 0,
-        .has_b_pairs = tgi_small_has_pairs(p, 1) && (uintptr_t)sums->b % 4 == 0};
+    tgi_relay_terms_args args = {
+        .relay = {.sums = *sums,
+                  .relay_bits = prepared->relay_bits,
+                  .team_bits = count_bits(prepared->relay_teams),
+                  .col_bits = count_bits(prepared->relay_cols),
+                  .warp_bits = count_bits(prepared->relay_warps),
+                  .is_across = tgi_small_find_relay_form(p) == TGI_RELAY_ACROSS,
+                  .split_elems = (int32_t)prepared->args.split_elems,
+                  .split_count = prepared->args.split_count,
+                  .add_rows = (int32_t)tgi_gemm_count_add_rows(p, prepared->args.split_count),
+                  .has_a_pairs = tgi_small_has_pairs(p, 0) && (uintptr_t)sums->a % 4 == 0,
+                  .has_b_pairs = tgi_small_has_pairs(p, 1) && (uintptr_t)sums->b % 4 == 0}};
+    if (prepared->args.is_sum_alone)
+        return tgi_cuda_run(queue, &prepared->multiply, &args.relay, sizeof args.relay);
+    args.all = prepared->args;
+    args.all.split_count = 1; /* the kernel adds its splits */
+    tgi_gemm_complete_args(call, prepared->is_transposed, &args.all);
     return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
 }
 
@@ -269,7 +273,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
     if (prepared->strip_cols)
         return launch_strips(queue, call, prepared, &args);
     if (prepared->relay_cols)
-        return launch_relay(queue, prepared, &args);
+        return launch_relay(queue, call, prepared, &args);
     if (prepared->outer_across) {
         tgi_outer_args outer = {args, prepared->outer_across, prepared->outer_rows};
         return tgi_cuda_run(queue, &prepared->multiply, &outer, sizeof outer);

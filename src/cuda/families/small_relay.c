@@ -8,10 +8,22 @@
 /* Relays read operands in small pieces, so that a larger product takes another row: the blocks of a
  * multiprocessor have at most so many rounds of loads. */
 #define ROUNDS_MAX 32.0
+#define WARP 32
+#define WARPS_MOST (TGI_SMALL_RELAY_THREADS / WARP)
+#define WARPS 4        /* most warps of a group in FP32, and those of a block without splits */
+#define TILE_ELEMS 128 /* elements of D of a block on matrix instructions, 16 x 8 */
+
+/* A tiling tells how blocks of relays share out D and k. */
+typedef struct relay_tiling {
+    int is_short, is_transposed;
+    int teams, bits;   /* 1 << bits lanes of each team, or warps, pass a sum on */
+    int warps, groups; /* FP32: warps of a group; groups of a block */
+} relay_tiling;
 
 static int has_few_rounds(const tgi_machine *machine, const tgi_tile_work *work)
 {
-    return work->tile_count * work->block_count <= ROUNDS_MAX * machine->gpu.sm_count;
+    const double warps = work->block_count * work->warps / WARPS;
+    return work->tile_count * warps <= ROUNDS_MAX * machine->gpu.sm_count;
 }
 
 int tgi_small_has_relay(const tgi_kernel *kernel)
@@ -22,7 +34,7 @@ int tgi_small_has_relay(const tgi_kernel *kernel)
 
 static int is_mma(const tgi_problem *p)
 {
-    return tgi_type_bytes(p->type) == 2;
+    return p->type != TG_TYPE_FP32;
 }
 
 int tgi_small_has_pairs(const tgi_problem *p, int is_b)
@@ -32,111 +44,172 @@ int tgi_small_has_pairs(const tgi_problem *p, int is_b)
            p->k % 2 == 0 && layout->batch % 2 == 0;
 }
 
-/* Returns how relays read the operands. */
 tgi_relay_form tgi_small_find_relay_form(const tgi_problem *p)
 {
     if (!tgi_gemm_is_b_along_k(p))
         return TGI_RELAY_ACROSS;
-    return tgi_gemm_is_a_along_k(p) && !p->is_a_offset && !p->is_b_offset &&
+    return tgi_gemm_is_a_along_k(p) && !p->is_a_offset && !p->is_b_offset && p->k % 4 == 0 &&
                    tgi_gemm_has_a_vectors(p, 1) && tgi_gemm_has_b_vectors(p, 1)
                ? TGI_RELAY_VECTORS
                : TGI_RELAY_ALONG;
 }
 
-/* Proposes relays of 1 << bits lanes of each team, if they are predicted to be faster than what was
- * proposed before. */
-static void try_relay(const tgi_machine *machine, const tgi_problem *p, int bits, int teams,
+/* Returns how many sums of splits a block keeps. */
+static int64_t count_places(int64_t splits)
+{
+    return splits < TGI_SMALL_RELAY_PLACES ? splits : TGI_SMALL_RELAY_PLACES;
+}
+
+/* Returns the values of k of `splits` splits that a group has one after another, each rounded up to
+ * `unit`, in units. */
+static double count_units(const relay_tiling *tiling, int64_t splits, int64_t split_elems,
+                          int64_t unit)
+{
+    return (double)(tgi_divide_up(splits, tiling->groups) * tgi_divide_up(split_elems, unit));
+}
+
+/* Proposes the tiling, whose work and decision are complete, if it is predicted to be faster than
+ * what was proposed before. */
+static void offer(const tgi_machine *machine, const tgi_problem *p, const relay_tiling *tiling,
+                  const tgi_tile_work *work, double seconds, const tgi_tile_decision *decision,
+                  tgi_proposal *proposal)
+{
+    const int64_t places = count_places(decision->split_count);
+    const int64_t handing = is_mma(p) && tiling->bits > 0 ? (int64_t)work->warps : 0;
+    if (!has_few_rounds(machine, work) || (proposal->is_legal && seconds >= proposal->predicted_s))
+        return;
+    proposal->is_legal = 1;
+    proposal->predicted_s = seconds;
+    proposal->resident_blocks = machine->gpu.threads_per_sm / (WARP * (int)work->warps);
+    proposal->workspace_bytes = proposal->shared_bytes = 0;
+    if (is_mma(p) ? !tiling->is_short : places > 1)
+        proposal->shared_bytes =
+            (places + handing) * tgi_type_sum_bytes(p->type) *
+            (is_mma(p) ? TILE_ELEMS : WARP * tiling->warps / tiling->teams >> tiling->bits);
+    proposal->needs_aligned[0] = proposal->needs_aligned[1] =
+        !is_mma(p) && work->access == TGI_ACCESS_VECTORS;
+    proposal->decision.tile = *decision;
+    proposal->decision.tile.is_transposed = tiling->is_transposed;
+    proposal->decision.tile.relay_bits = tiling->bits;
+    proposal->decision.tile.relay_teams = tiling->teams;
+    proposal->decision.tile.relay_groups = tiling->groups;
+    proposal->decision.tile.relay_warps = tiling->warps;
+    proposal->decision.tile.is_relay_short = tiling->is_short;
+}
+
+/* Tries a tiling by multiply-adds. */
+static void try_relay(const tgi_machine *machine, const tgi_problem *p, const relay_tiling *tiling,
                       int64_t split_elems, tgi_proposal *proposal)
 {
     const int64_t splits = tgi_divide_up(p->k, split_elems);
-    const int lanes = teams << bits, elems = TGI_SMALL_RELAY_THREADS / lanes;
+    const int lanes = tiling->teams << tiling->bits, elems = WARP / lanes * tiling->warps;
+    const int may_have_vectors =
+        p->type == TG_TYPE_FP32 && !tiling->is_short && tgi_epilogue_is_sum_alone(&p->epilogue);
     const tgi_relay_form form = tgi_small_find_relay_form(p);
     int cols = elems;
     while (cols > 1 && cols / 2 >= p->n)
         cols /= 2;
     const int64_t down = tgi_divide_up(p->m, elems / cols), across = tgi_divide_up(p->n, cols);
-    const int64_t lane_k = TGI_SMALL_RELAY_RUNS * TGI_SMALL_RELAY_RUN;
-    const int64_t rounds = tgi_divide_up(split_elems, lane_k * lanes);
+    const int64_t lane_k =
+        tiling->is_short ? TGI_SMALL_RELAY_SHORT_RUN : TGI_SMALL_RELAY_RUNS * TGI_SMALL_RELAY_RUN;
     if (down > TGI_GRID_HEIGHT_MAX)
         return;
     const tgi_tile_work work = {
         .block_count = (double)down * (double)across * (double)p->batch_count,
-        .tile_count = (double)(splits * rounds),
-        .block_k = (double)(splits * tgi_divide_up(split_elems, lane_k * teams)),
-        .split_count = (double)lanes,
-        .access = form == TGI_RELAY_VECTORS ? TGI_ACCESS_VECTORS
-                  : form == TGI_RELAY_ALONG ? TGI_ACCESS_STRIDED
-                                            : TGI_ACCESS_ELEMENTS};
-    const double seconds = tgi_model_relay_seconds(&machine->gpu, p, &work);
-    if (!has_few_rounds(machine, &work))
-        return;
-    if (proposal->is_legal && seconds >= proposal->predicted_s)
-        return;
-    proposal->is_legal = 1;
-    proposal->predicted_s = seconds;
-    proposal->resident_blocks = machine->gpu.threads_per_sm / TGI_SMALL_RELAY_THREADS;
-    proposal->workspace_bytes = proposal->shared_bytes = 0;
-    proposal->needs_aligned[0] = proposal->needs_aligned[1] = form == TGI_RELAY_VECTORS;
-    proposal->decision.tile = (tgi_tile_decision){.split_elems = split_elems,
-                                                  .split_count = splits,
-                                                  .relay_cols = cols,
-                                                  .relay_teams = teams,
-                                                  .relay_bits = bits,
-                                                  .direct_blocks = down * across * p->batch_count};
+        .warps = tiling->warps * tiling->groups,
+        .places = (double)count_places(splits),
+        .tile_count = count_units(tiling, splits, split_elems, lane_k * lanes),
+        .block_k = count_units(tiling, splits, split_elems, lane_k * tiling->teams),
+        .is_long = !tiling->is_short,
+        .access = form == TGI_RELAY_VECTORS && may_have_vectors ? TGI_ACCESS_VECTORS
+                  : form == TGI_RELAY_ACROSS                    ? TGI_ACCESS_ELEMENTS
+                                                                : TGI_ACCESS_STRIDED};
+    const tgi_tile_decision decision = {.split_elems = split_elems,
+                                        .split_count = splits,
+                                        .relay_cols = cols,
+                                        .direct_blocks = down * across * p->batch_count};
+    offer(machine, p, tiling, &work, tgi_model_relay_seconds(&machine->gpu, p, &work), &decision,
+          proposal);
 }
 
-/* Proposes relays of 16-bit types, of 1 << bits warps, likewise. */
-static void try_relay_mma(const tgi_machine *machine, const tgi_problem *p, int is_transposed,
-                          int bits, int64_t split_elems, tgi_proposal *proposal)
+/* Tries a tiling by matrix instructions. */
+static void try_relay_mma(const tgi_machine *machine, const tgi_problem *given,
+                          const relay_tiling *tiling, int64_t split_elems, tgi_proposal *proposal)
+{
+    tgi_problem p = *given;
+    if (tiling->is_transposed)
+        tgi_problem_transpose(&p);
+    const int elem_bytes = (int)tgi_type_bytes(p.type);
+    const int64_t splits = tgi_divide_up(p.k, split_elems);
+    const int cols = tiling->is_short ? TGI_SMALL_RELAY_SHORT_THREADS / 4 : 8;
+    const int64_t down = tgi_divide_up(p.m, 16), across = tgi_divide_up(p.n, cols);
+    const int64_t step = elem_bytes == 8 ? 8 : 16, depth = TGI_SMALL_RELAY_PIECE(elem_bytes);
+    if (down > TGI_GRID_HEIGHT_MAX)
+        return;
+    const tgi_tile_work work = {
+        .block_count = (double)down * (double)across * (double)p.batch_count,
+        .warps = cols > 8 ? cols / 8 : tiling->groups << tiling->bits,
+        .places = (double)count_places(splits),
+        .tile_count = count_units(tiling, splits, split_elems, depth << tiling->bits),
+        .block_k = count_units(tiling, splits, split_elems, step),
+        .split_count = tiling->bits > 0 ? count_units(tiling, splits, split_elems, depth) : 0.0,
+        .is_long = !tiling->is_short,
+        .by_elements = !tgi_small_has_pairs(&p, 0) + !tgi_small_has_pairs(&p, 1)};
+    const tgi_tile_decision decision = {.split_elems = split_elems,
+                                        .split_count = splits,
+                                        .relay_cols = cols,
+                                        .direct_blocks = down * across * p.batch_count};
+    offer(machine, &p, tiling, &work, tgi_model_relay_mma_seconds(&machine->gpu, &p, &work),
+          &decision, proposal);
+}
+
+/* Tries the tilings that differ in groups. */
+static void try_groups(const tgi_machine *machine, const tgi_problem *p, relay_tiling tiling,
+                       int64_t split_elems, tgi_proposal *proposal)
 {
     const int64_t splits = tgi_divide_up(p->k, split_elems);
-    const int64_t down = tgi_divide_up(p->m, 16), across = tgi_divide_up(p->n, 8);
-    const int by_elements = !tgi_small_has_pairs(p, 0) + !tgi_small_has_pairs(p, 1);
-    const tgi_tile_work work = {
-        .block_count = (double)down * (double)across * (double)p->batch_count,
-        .tile_count = (double)(splits * tgi_divide_up(split_elems, TGI_SMALL_RELAY_DEPTH << bits)),
-        .block_k = (double)(splits * tgi_divide_up(split_elems, 16)),
-        .split_count = (double)(1 << bits),
-        .by_elements = by_elements};
-    const double seconds = tgi_model_relay_mma_seconds(&machine->gpu, p, &work);
-    if (down > TGI_GRID_HEIGHT_MAX || !has_few_rounds(machine, &work) ||
-        (proposal->is_legal && seconds >= proposal->predicted_s))
-        return;
-    proposal->is_legal = 1;
-    proposal->predicted_s = seconds;
-    proposal->resident_blocks = machine->gpu.threads_per_sm / (TGI_SMALL_RELAY_WARPS * 32);
-    proposal->workspace_bytes = proposal->shared_bytes = 0;
-    proposal->needs_aligned[0] = proposal->needs_aligned[1] = 0;
-    proposal->decision.tile = (tgi_tile_decision){.split_elems = split_elems,
-                                                  .split_count = splits,
-                                                  .is_transposed = is_transposed,
-                                                  .relay_cols = 8,
-                                                  .relay_teams = 1,
-                                                  .relay_bits = bits,
-                                                  .direct_blocks = down * across * p->batch_count};
+    for (tiling.groups = 1; tiling.groups <= TGI_SMALL_RELAY_PLACES; tiling.groups *= 2) {
+        if (tiling.groups > 1 && tiling.groups / 2 >= splits)
+            break;
+        if (!is_mma(p)) {
+            for (tiling.warps = tiling.groups > 1 ? 1 : WARPS;
+                 tiling.warps <= WARPS && tiling.warps * tiling.groups <= WARPS_MOST;
+                 tiling.warps *= 4)
+                try_relay(machine, p, &tiling, split_elems, proposal);
+        } else if (tiling.groups << tiling.bits <= WARPS_MOST) {
+            tiling.is_transposed = 0;
+            try_relay_mma(machine, p, &tiling, split_elems, proposal);
+            tiling.is_transposed = 1;
+            try_relay_mma(machine, p, &tiling, split_elems, proposal);
+        }
+    }
 }
 
 void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,
                               tgi_proposal *proposal)
 {
     const int64_t most = INT32_MAX / 2;
+    const int elem_bytes = (int)tgi_type_bytes(p->type);
     const int teams = proposal->sum_order == TGI_SUM_TEAMS ? TGI_SMALL_RELAY_TEAMS : 1;
+    const int is_plain = tgi_epilogue_is_sum_alone(&p->epilogue);
     const int64_t split_elems = tgi_gemm_invariant_split(machine, p);
-    tgi_problem transposed = *p;
-    tgi_problem_transpose(&transposed);
-    if (!p->is_batch_invariant || !tgi_epilogue_is_sum_alone(&p->epilogue) ||
-        (!is_mma(p) && p->d_type != p->type) || p->m > most || p->n > most || p->k > most ||
-        p->batch_count > TGI_GRID_HEIGHT_MAX)
+    const int64_t splits = tgi_divide_up(p->k, split_elems);
+    if (!p->is_batch_invariant || p->m > most || p->n > most || p->k > most ||
+        p->batch_count > TGI_GRID_HEIGHT_MAX ||
+        (elem_bytes == 2 && splits > TGI_SMALL_RELAY_PLACES))
         return;
-    if (!is_mma(p)) {
-        for (int bits = 0; teams << bits <= 32; bits++)
-            if (bits == 0 || TGI_SMALL_RELAY_RUN * teams << bits < split_elems)
-                try_relay(machine, p, bits, teams, split_elems, proposal);
-        return;
-    }
-    for (int bits = 0; 1 << bits <= TGI_SMALL_RELAY_WARPS; bits++)
-        if (bits == 0 || TGI_SMALL_RELAY_DEPTH << (bits - 1) < split_elems) {
-            try_relay_mma(machine, p, 0, bits, split_elems, proposal);
-            try_relay_mma(machine, &transposed, 1, bits, split_elems, proposal);
-        }
+    relay_tiling tiling = {.is_short = 1, .teams = teams, .warps = 1};
+    const int64_t piece = is_mma(p) ? TGI_SMALL_RELAY_PIECE(elem_bytes)
+                                    : (int64_t)TGI_SMALL_RELAY_RUN * TGI_SMALL_RELAY_RUNS * teams;
+    const int64_t short_k = elem_bytes == 2 ? piece : TGI_SMALL_RELAY_SHORT_K;
+    if (is_plain && (is_mma(p) ? p->k <= short_k : teams == 1 && splits == 1))
+        for (; tiling.bits == 0 || (!is_mma(p) && 1 << tiling.bits <= WARP &&
+                                    TGI_SMALL_RELAY_SHORT_RUN << tiling.bits < 2 * p->k);
+             tiling.bits++)
+            try_groups(machine, p, tiling, split_elems, proposal);
+    tiling.is_short = 0;
+    for (tiling.bits = 0; teams << tiling.bits <= (is_mma(p) ? WARPS_MOST / 2 : WARP);
+         tiling.bits++)
+        if (tiling.bits == 0 || piece << (tiling.bits - 1) < split_elems)
+            try_groups(machine, p, tiling, split_elems, proposal);
 }

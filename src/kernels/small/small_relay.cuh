@@ -1,74 +1,81 @@
 /*
- * Forms products of family small that are batch invariant and have few elements of D, as sums
- * alone, in the order of the rows that form large ones. Lanes of a warp share out k, and each loads
- * all of its elements at once. A sum then goes from lane to lane: each adds its products and passes
- * the sum on, so that all are added one after another. There are teams (kernels.def) of such
- * lanes. Little code and no barrier make a kernel of a microsecond.
+ * Forms products of family small that are batch invariant and have few elements of D, by
+ * multiply-adds of FP32, in the order of the rows that form large ones. Lanes of a warp share out
+ * k, and each loads all of its elements at once. A sum then goes from lane to lane: each adds its
+ * products and passes the sum on, so that all are added one after another. There are teams
+ * (kernels.def) of such lanes. Groups of warps form splits of k at the same time, whose sums are
+ * added in order at the end (small_relay_sums.cuh). Little code and few barriers make a kernel of a
+ * microsecond.
  *
- *     setup()      finds the lane's element of D and its first k
- *     load()       loads the lane's elements of two runs of k
+ *     setup()      finds the lane's element of D and its share of k
+ *     load()       loads the lane's elements of its runs of k
  *     multiply()   passes the sums along the lanes
- *     finish()     adds the sums of teams, and stores the element
+ *     finish()     adds the sums of splits, and stores the element
  */
 #ifndef TGI_SMALL_RELAY_CUH
 #define TGI_SMALL_RELAY_CUH
 
 #include "kernels/body.cuh"
-#include "kernels/epilogue/element_epilogue.cuh"
-#include "kernels/small/small_shape.h"
+#include "kernels/small/small_relay_sums.cuh"
 
-/* Lanes that share out k are neighbours if Form is not TGI_RELAY_ACROSS; otherwise neighbours have
- * neighbouring columns. With TGI_RELAY_VECTORS both operands are read by 16 bytes along k. */
-template <tg_type Type, tgi_relay_form Form> struct tgi_relay {
-    typedef typename tgi_element_of<Type>::type elem;
-    static constexpr int run = TGI_SMALL_RELAY_RUN, runs = TGI_SMALL_RELAY_RUNS;
-    static constexpr int width = 16 / static_cast<int>(sizeof(elem));
+/* A lane loads Runs runs of Run values of k at once. With Has_vectors both operands are read by 16
+ * bytes along k. With Has_terms D has an epilogue. */
+template <int Run, int Runs, int Has_vectors, int Has_terms> struct tgi_relay {
+    static constexpr int run = Run, runs = Runs;
 
     /* Holds the elements of the lane's runs. */
     struct step {
-        elem a[runs][run], b[runs][run];
+        float a[runs][run], b[runs][run];
     };
 
     int share, lane_apart; /* the lane's place among those that share out k; their distance */
+    int at, count;         /* the lane's element among those of its group of warps */
+    int group, groups;     /* the group of warps, and how many the block has */
     int row, col, is_inside;
-    const elem *a, *b;
+    const float *a, *b;
+
+    __device__ __forceinline__ void find_place(const tgi_relay_args &args, int element)
+    {
+        col = (blockIdx.x << args.col_bits) + (element & ((1 << args.col_bits) - 1));
+        row = blockIdx.y * (count >> args.col_bits) + (element >> args.col_bits);
+        is_inside = row < args.sums.m && col < args.sums.n;
+    }
 
     __device__ __forceinline__ void setup(const tgi_relay_args &args)
     {
         const tgi_sums_args &p = args.sums;
         const int share_bits = args.relay_bits + args.team_bits;
-        const int lane = threadIdx.x % 32, elems = 32 >> share_bits;
-        const int own = Form == TGI_RELAY_ACROSS ? lane % elems : lane >> share_bits;
-        const int at = threadIdx.x / 32 * elems + own;
-        share = Form == TGI_RELAY_ACROSS ? lane / elems : lane & ((1 << share_bits) - 1);
-        lane_apart = Form == TGI_RELAY_ACROSS ? elems : 1;
-        col = (blockIdx.x << args.col_bits) + (at & ((1 << args.col_bits) - 1));
-        row = blockIdx.y * (blockDim.x >> (share_bits + args.col_bits)) + (at >> args.col_bits);
-        is_inside = row < p.m && col < p.n;
-        a = static_cast<const elem *>(p.a) + blockIdx.z * p.a_batch + row * p.a_row;
-        b = static_cast<const elem *>(p.b) + blockIdx.z * p.b_batch + col * p.b_col;
+        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, elems = 32 >> share_bits;
+        /* Lanes that share out k are neighbours, or else those that have neighbouring columns. */
+        const int own = args.is_across ? lane % elems : lane >> share_bits;
+        share = args.is_across ? lane / elems : lane & ((1 << share_bits) - 1);
+        lane_apart = args.is_across ? elems : 1;
+        at = (warp & ((1 << args.warp_bits) - 1)) * elems + own;
+        count = elems << args.warp_bits;
+        group = warp >> args.warp_bits;
+        groups = blockDim.x / 32 >> args.warp_bits;
+        find_place(args, at);
+        a = static_cast<const float *>(p.a) + blockIdx.z * p.a_batch + min(row, p.m - 1) * p.a_row;
+        b = static_cast<const float *>(p.b) + blockIdx.z * p.b_batch + min(col, p.n - 1) * p.b_col;
     }
 
-    /* Loads a run from k on, of which `count` elements exist. */
-    static __device__ __forceinline__ void load_run(const elem *from, int64_t stride, int count,
-                                                    elem (&to)[run])
+    /* Loads a run, of which `left` elements exist: the others are 0. */
+    static __device__ __forceinline__ void load_run(const float *from, int64_t stride, int left,
+                                                    float (&to)[run])
     {
-        if (Form == TGI_RELAY_VECTORS && count >= run) {
+        constexpr int width = Has_vectors ? 4 : 1;
 #pragma unroll
-            for (int i = 0; i < run; i += width) {
-                typedef tgi_row_piece<elem, width> piece;
-                const piece some = *reinterpret_cast<const piece *>(from + i);
+        for (int i = 0; i < run; i += width) {
+            const auto some = *reinterpret_cast<const tgi_row_piece<float, width> *>(from);
 #pragma unroll
-                for (int j = 0; j < width; j++)
-                    to[i + j] = some.element[j];
-            }
-            return;
+            for (int j = 0; j < width; j++)
+                to[i + j] = i < left ? some.element[j] : 0.0f;
+            from += i + width < left ? stride * width : 0;
         }
-#pragma unroll
-        for (int i = 0; i < run; i++)
-            to[i] = i < count ? from[i * stride] : elem(0);
     }
 
+    /* Addresses of elements that do not exist are those of others, since a load behind a branch
+     * would wait for the one before. */
     __device__ __forceinline__ void load(const tgi_relay_args &args, int k, int end,
                                          step &next) const
     {
@@ -76,25 +83,25 @@ template <tg_type Type, tgi_relay_form Form> struct tgi_relay {
         const int apart = run << args.team_bits;
 #pragma unroll
         for (int i = 0; i < runs; i++) {
-            const int from = k + i * apart, count = is_inside ? end - from : 0;
-            load_run(a + from * p.a_k, Form == TGI_RELAY_VECTORS ? 1 : p.a_k, count, next.a[i]);
-            load_run(b + from * p.b_k, Form == TGI_RELAY_VECTORS ? 1 : p.b_k, count, next.b[i]);
+            const int from = k + i * apart, left = end - from, at = left > 0 ? from : 0;
+            load_run(a + at * p.a_k, Has_vectors ? 1 : p.a_k, left, next.a[i]);
+            load_run(b + at * p.b_k, Has_vectors ? 1 : p.b_k, left, next.b[i]);
         }
     }
 
     /* Adds the runs of all lanes of the team to its sum. `left` values of k remain from the first
      * lane's on. */
     __device__ __forceinline__ void multiply(const tgi_relay_args &args, const step &one, int left,
-                                             elem &sum) const
+                                             float &sum) const
     {
         const int team = share & ((1 << args.team_bits) - 1), apart = run << args.team_bits;
         const int lane = threadIdx.x % 32 - (share - team) * lane_apart;
 #pragma unroll 1
         for (int i = 0; i < 1 << args.relay_bits && left > 0; i++, left -= runs * apart) {
-            elem own = sum;
+            float own = sum;
 #pragma unroll
             for (int j = 0; j < runs; j++) {
-                elem some = own;
+                float some = own;
 #pragma unroll
                 for (int k = 0; k < run; k++)
                     some = fma(one.a[j][k], one.b[j][k], some);
@@ -106,10 +113,10 @@ template <tg_type Type, tgi_relay_form Form> struct tgi_relay {
     }
 
     /* Returns the sum over the teams, in order. */
-    __device__ __forceinline__ elem add_teams(const tgi_relay_args &args, elem sum) const
+    __device__ __forceinline__ float add_teams(const tgi_relay_args &args, float sum) const
     {
         const int lane = threadIdx.x % 32 - share * lane_apart;
-        elem all = __shfl_sync(~0u, sum, lane);
+        float all = __shfl_sync(~0u, sum, lane);
 #pragma unroll 1
         for (int team = 1; team < 1 << args.team_bits; team++)
             all += __shfl_sync(~0u, sum, lane + team * lane_apart);
@@ -118,11 +125,11 @@ template <tg_type Type, tgi_relay_form Form> struct tgi_relay {
 
     /* Returns the sum of the split that begins at `begin`. The lane's first run of a split begins
      * `first` behind that. */
-    __device__ __forceinline__ elem sum_split(const tgi_relay_args &args, int begin,
-                                              int first) const
+    __device__ __forceinline__ float sum_split(const tgi_relay_args &args, int begin,
+                                               int first) const
     {
         const int end = min(begin + args.split_elems, args.sums.k);
-        elem sum = 0;
+        float sum = 0;
 #pragma unroll 1
         for (int k = begin; k < end; k += runs * run << args.team_bits << args.relay_bits) {
             step one;
@@ -132,45 +139,59 @@ template <tg_type Type, tgi_relay_form Form> struct tgi_relay {
         return add_teams(args, sum);
     }
 
-    __device__ __forceinline__ void finish(const tgi_relay_args &args, elem sum) const
+    /* A sum that is zero is +0, except where one team after another is added to the first. */
+    __device__ __forceinline__ void finish(const tgi_relay_args &args, const tgi_gemm_args *terms,
+                                           float *shared, float sum)
     {
-        const tgi_sums_args &p = args.sums;
-        if (share == 0 && is_inside)
-            static_cast<elem *>(p.d)[blockIdx.z * p.d_batch + row * p.d_row + col * p.d_col] = sum;
+        int is_mine = share == 0;
+        if (args.split_count == 1) {
+            sum += args.team_bits > 0 ? -0.0f : 0.0f;
+        } else {
+            /* Without this barrier a thread would read sums that others have yet to keep. */
+            __syncthreads();
+            is_mine = threadIdx.x < count;
+            if (is_mine)
+                sum = tgi_relay_add_splits(args, shared + threadIdx.x, count);
+            find_place(args, threadIdx.x);
+        }
+        if (is_mine && is_inside)
+            tgi_relay_store<Has_terms>(args, terms, row, col, sum);
     }
 
-    static __device__ __forceinline__ void form(const tgi_relay_args &args)
+    static __device__ __forceinline__ void form(const tgi_relay_args &args,
+                                                const tgi_gemm_args *terms)
     {
+        extern __shared__ __align__(16) char memory[];
+        float *shared = reinterpret_cast<float *>(memory);
         tgi_check_body<tgi_relay>();
         tgi_check_sum<tgi_relay>();
         tgi_relay body;
         body.setup(args);
         const int team = body.share & ((1 << args.team_bits) - 1), apart = run << args.team_bits;
         const int first = (body.share >> args.team_bits) * runs * apart + team * run;
-        /* A sum that is zero is +0, except where one team after another is added to the first. */
-        elem total = args.split_count == 1 && args.team_bits > 0 ? elem(-0.0) : elem(0);
+        float sum = 0;
         tgi_wait_for_stream();
 #pragma unroll 1
-        for (int y = 0; y < args.add_rows; y++) {
-            elem some = y == 0 ? total : elem(0);
-#pragma unroll 1
-            for (int split = y; split < args.split_count; split += args.add_rows)
-                some += body.sum_split(args, split * args.split_elems, first);
-            total = y == 0 ? some : total + some;
+        for (int split = body.group; split < args.split_count; split += body.groups) {
+            sum = body.sum_split(args, split * args.split_elems, first);
+            if (args.split_count > 1 && body.share == 0)
+                tgi_relay_keep(shared + body.at, body.count, split, sum);
         }
-        body.finish(args, total);
+        body.finish(args, terms, shared, sum);
     }
 };
 
-#define TGI_SMALL_RELAY(type)                                                                      \
-    TGI_SMALL_RELAY_ONE(tgi_relay_across_##type, type, TGI_RELAY_ACROSS)                           \
-    TGI_SMALL_RELAY_ONE(tgi_relay_along_##type, type, TGI_RELAY_ALONG)                             \
-    TGI_SMALL_RELAY_ONE(tgi_relay_vectors_##type, type, TGI_RELAY_VECTORS)
-#define TGI_SMALL_RELAY_ONE(name, type, kind)                                                      \
+#define TGI_SMALL_RELAY(name, run, runs, has_vectors)                                              \
     extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_THREADS)                          \
         name(const __grid_constant__ tgi_relay_args args)                                          \
     {                                                                                              \
-        tgi_relay<TGI_TYPE_OF(type), kind>::form(args);                                            \
+        tgi_relay<run, runs, has_vectors, 0>::form(args, nullptr);                                 \
+    }
+#define TGI_SMALL_RELAY_TERMS(name, run, runs)                                                     \
+    extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_THREADS)                          \
+        name(const __grid_constant__ tgi_relay_terms_args args)                                    \
+    {                                                                                              \
+        tgi_relay<run, runs, 0, 1>::form(args.relay, &args.all);                                   \
     }
 
 #endif

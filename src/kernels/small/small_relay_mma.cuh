@@ -1,164 +1,282 @@
 /*
- * Forms products of family small that are batch invariant and have few elements of D, as sums
- * alone, by matrix instructions of 16-bit types in steps of 16 of k. A block forms 16 x 8 of D. A
- * warp loads its elements of 64 of k at once, straight to registers. The sums then go from warp to
- * warp, and each adds its steps, so that all are added in order of k. The code is kept small
- * (small_short.cuh).
+ * Forms products of family small that are batch invariant and have few elements of D, by matrix
+ * instructions of FP64 and of 16-bit types, in the order of the rows that form large ones. A block
+ * forms 16 x 8 of D. A warp loads its elements of a piece of k at once, straight to registers. The
+ * sums then go from warp to warp of a group, and each adds its products, so that all are added in
+ * order of k. Groups form splits of k at the same time, whose sums are added in order at the end
+ * (small_relay_sums.cuh). The code is kept small (small_short.cuh).
  *
- *     setup()      finds the lane's rows and column, and the warp's first k
- *     load()       loads the lane's words of 64 of k
+ *     setup()      finds the lane's rows and column, and the warp's group
+ *     load()       loads the lane's words of a piece of k
  *     multiply()   adds their products to the sums
- *     finish()     stores the sums
+ *     finish()     adds the sums of splits, and stores the elements
  */
 #ifndef TGI_SMALL_RELAY_MMA_CUH
 #define TGI_SMALL_RELAY_MMA_CUH
 
 #include "kernels/body.cuh"
-#include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/ptx/barrier.cuh"
+#include "kernels/ptx/shared_memory.cuh"
 #include "kernels/ptx/warp_mma.cuh"
-#include "kernels/small/small_shape.h"
+#include "kernels/ptx/warp_mma_fp64.cuh"
+#include "kernels/small/small_relay_sums.cuh"
 
-template <tg_type Type> struct tgi_relay_mma {
-    static constexpr int steps = TGI_SMALL_RELAY_DEPTH / 16;
+/* A lane has words of one element of FP64, or of two elements of 16 bits that are neighbours along
+ * k. An instruction multiplies two words of each line, of four lanes. */
+template <tg_type Type> struct tgi_relay_words {
+    typedef uint32_t type;
+    static constexpr int elems = 2;
+};
+template <> struct tgi_relay_words<TG_TYPE_FP64> {
+    typedef double type;
+    static constexpr int elems = 1;
+};
+
+/* Pieces have Steps instructions. With Is_short all of k is one piece: each warp of a block forms
+ * 16 x 8 of D of its own. With Has_terms D has an epilogue. */
+template <tg_type Type, int Steps, int Is_short, int Has_terms> struct tgi_relay_mma {
+    typedef typename tgi_element_of<Type>::type elem;
+    typedef typename tgi_element_of<Type>::sum sum_type;
+    typedef typename tgi_relay_words<Type>::type word;
+    static constexpr int word_elems = tgi_relay_words<Type>::elems;
+    static constexpr int stride = 4 * word_elems; /* from a lane's word to its next */
+    static constexpr int step_k = 2 * stride, depth = Steps * step_k;
 
     /* Holds the words of a lane: those of rows g and g + 8 and of column g, two in each step. */
     struct step {
-        uint32_t word[3][2 * steps];
+        word value[3][2 * Steps];
     };
 
     int row, col; /* the lane's first row, and its column */
-    int warp, quad;
-    const uint16_t *line[3];
-    int has_line[3];
+    int lane, member, members, group, groups;
+    const elem *line[3];
 
     __device__ __forceinline__ void setup(const tgi_relay_args &args)
     {
         const tgi_sums_args &p = args.sums;
-        const int lane = threadIdx.x % 32;
-        warp = threadIdx.x / 32;
-        quad = lane % 4 * 2;
+        const int warp = threadIdx.x / 32, warps = blockDim.x / 32;
+        lane = threadIdx.x % 32;
+        members = 1 << args.relay_bits;
+        member = warp & (members - 1);
+        group = Is_short ? 0 : warp >> args.relay_bits;
+        groups = warps >> args.relay_bits;
         row = blockIdx.y * 16 + lane / 4;
-        col = blockIdx.x * 8 + lane / 4;
-        has_line[0] = row < p.m;
-        has_line[1] = row + 8 < p.m;
-        has_line[2] = col < p.n;
-        line[0] = static_cast<const uint16_t *>(p.a) + blockIdx.z * p.a_batch + row * p.a_row;
-        line[1] = line[0] + 8 * p.a_row;
-        line[2] = static_cast<const uint16_t *>(p.b) + blockIdx.z * p.b_batch + col * p.b_col;
+        col = (Is_short ? blockIdx.x * warps + warp : blockIdx.x) * 8 + lane / 4;
+        line[0] = static_cast<const elem *>(p.a) + blockIdx.z * p.a_batch;
+        line[1] = line[0] + min(row + 8, p.m - 1) * p.a_row;
+        line[0] += min(row, p.m - 1) * p.a_row;
+        line[2] =
+            static_cast<const elem *>(p.b) + blockIdx.z * p.b_batch + min(col, p.n - 1) * p.b_col;
     }
 
-    /* Loads the words from k on, of which `left` elements exist. */
+    /* Loads the words of a line from `from` on, which are `apart` elements away from each other: of
+     * FP64, or two of 16 bits at once. */
+    template <typename Load>
+    static __device__ __forceinline__ void load_words(const Load *from, int64_t apart, int left,
+                                                      word (&to)[2 * Steps])
+    {
+#pragma unroll
+        for (int j = 0; j < 2 * Steps; j++) {
+            to[j] = j * stride < left ? *from : Load(0);
+            from += (j + 1) * stride < left ? apart : 0;
+        }
+    }
+
+    /* Loads the words from k on, of which `left` elements exist; the others are 0. Addresses of
+     * these are those of others, since a load behind a branch would wait for the one before. */
     __device__ __forceinline__ void load(const tgi_relay_args &args, int k, int left,
                                          step &next) const
     {
+        const int at = left > 0 ? k : 0;
 #pragma unroll
         for (int i = 0; i < 3; i++) {
-            const int64_t stride = i < 2 ? args.sums.a_k : args.sums.b_k;
-            const uint16_t *const from = line[i] + k * stride;
-            const int count = has_line[i] ? left : 0;
-            if (i < 2 ? args.has_a_pairs : args.has_b_pairs) {
+            const int64_t k_stride = i < 2 ? args.sums.a_k : args.sums.b_k;
+            const elem *const from = line[i] + at * k_stride;
+            auto &to = next.value[i];
+            if constexpr (word_elems == 1) {
+                load_words(from, stride * k_stride, left, to);
+            } else if (Steps > 1 && (i < 2 ? args.has_a_pairs : args.has_b_pairs)) {
+                load_words(reinterpret_cast<const word *>(from), stride / 2, left, to);
+            } else {
+                word high[2 * Steps];
+                load_words(from, stride * k_stride, left, to);
+                load_words(from + (left > 1 ? k_stride : 0), stride * k_stride, left - 1, high);
 #pragma unroll
-                for (int j = 0; j < 2 * steps; j++)
-                    next.word[i][j] =
-                        8 * j < count ? *reinterpret_cast<const uint32_t *>(from + 8 * j) : 0;
-                continue;
-            }
-#pragma unroll
-            for (int j = 0; j < 2 * steps; j++) {
-                const uint32_t low = 8 * j < count ? from[8 * j * stride] : 0;
-                const uint32_t high = 8 * j + 1 < count ? from[(8 * j + 1) * stride] : 0;
-                next.word[i][j] = low | high << 16;
+                for (int j = 0; j < 2 * Steps; j++)
+                    to[j] |= high[j] << 16;
             }
         }
     }
 
     /* Adds the products of the steps that begin before the end. */
-    static __device__ __forceinline__ void multiply(const step &one, int left, float (&sum)[4])
+    static __device__ __forceinline__ void multiply(const step &one, int left, sum_type (&sum)[4])
     {
 #pragma unroll
-        for (int i = 0; i < steps; i++) {
-            const uint32_t a[4] = {one.word[0][2 * i], one.word[1][2 * i], one.word[0][2 * i + 1],
-                                   one.word[1][2 * i + 1]};
-            if (16 * i < left)
-                tgi_multiply_16x8x16<Type>(sum, a, one.word[2][2 * i], one.word[2][2 * i + 1]);
+        for (int i = 0; i < Steps; i++) {
+            if (step_k * i >= left)
+                continue;
+            const auto &value = one.value;
+            if constexpr (word_elems == 1) {
+                const double a[2][2] = {{value[0][2 * i], value[0][2 * i + 1]},
+                                        {value[1][2 * i], value[1][2 * i + 1]}};
+                const double b[2] = {value[2][2 * i], value[2][2 * i + 1]};
+                tgi_multiply_fp64_16x8x8(sum, a, b);
+            } else {
+                const word a[4] = {value[0][2 * i], value[1][2 * i], value[0][2 * i + 1],
+                                   value[1][2 * i + 1]};
+                tgi_multiply_16x8x16<Type>(sum, a, value[2][2 * i], value[2][2 * i + 1]);
+            }
         }
     }
 
-    __device__ __forceinline__ void finish(const tgi_relay_args &args, const float (&sum)[4]) const
+    /* Stores element `i` of those of the lane. */
+    __device__ __forceinline__ void store(const tgi_relay_args &args, const tgi_gemm_args *terms,
+                                          int of_lane, int i, sum_type sum) const
     {
-        const tgi_sums_args &p = args.sums;
-        const int first = blockIdx.x * 8 + quad;
+        const int at_row = blockIdx.y * 16 + of_lane / 4 + i / 2 * 8;
+        const int at_col = col - lane / 4 + of_lane % 4 * 2 + i % 2;
+        if (at_row < args.sums.m && at_col < args.sums.n)
+            tgi_relay_store<Has_terms>(args, terms, at_row, at_col, sum);
+    }
+
+    /* Waits for the sums of the warp before, at its `turn`, which is even or odd. */
+    __device__ __forceinline__ void take(uint32_t ready, uint32_t turn, const sum_type *handed,
+                                         sum_type (&sum)[4]) const
+    {
+        const int warp = threadIdx.x / 32;
+        tgi_barrier_wait(ready + warp * 8, turn % 2);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            if (row + i / 2 * 8 < p.m && first + i % 2 < p.n)
-                tgi_write_element(p.d,
-                                  blockIdx.z * p.d_batch + (row + i / 2 * 8) * p.d_row +
-                                      (first + i % 2) * p.d_col,
-                                  static_cast<tg_type>(p.d_type), sum[i]);
+            sum[i] = handed[(warp * 4 + i) * 32 + lane];
     }
 
-    /* Passes the sums of a round of k from warp to warp, of which `left` values exist. */
-    __device__ __forceinline__ void pass(const step &one, int left, float4 *shared,
-                                         float (&sum)[4]) const
+    /* Hands the sums to the next warp of the group. */
+    __device__ __forceinline__ void hand(uint32_t ready, sum_type *handed,
+                                         const sum_type (&sum)[4]) const
     {
-        const int warps = blockDim.x / 32, lane = threadIdx.x % 32;
+        const int next = group * members + (member + 1) % members;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            handed[(next * 4 + i) * 32 + lane] = sum[i];
+        __syncwarp();
+        if (lane == 0)
+            tgi_barrier_arrive(ready + next * 8);
+    }
+
+    /* Stores the sums of a k that is not split. In FP64 one that is zero is +0. */
+    __device__ __forceinline__ void store_whole(const tgi_relay_args &args,
+                                                const tgi_gemm_args *terms,
+                                                const sum_type (&sum)[4]) const
+    {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            store(args, terms, lane, i, word_elems == 1 ? sum[i] + 0 : sum[i]);
+    }
+
+    /* Forms a split, whose last warp keeps the sums, or stores them if there is no other split. */
+    __device__ __forceinline__ void form_split(const tgi_relay_args &args,
+                                               const tgi_gemm_args *terms, int split,
+                                               uint32_t ready, uint32_t &turn, sum_type *handed,
+                                               sum_type *kept) const
+    {
+        const int begin = split * args.split_elems;
+        const int end = min(begin + args.split_elems, args.sums.k);
+        sum_type sum[4] = {};
 #pragma unroll 1
-        for (int i = 0; i < warps && left > 0; i++, left -= TGI_SMALL_RELAY_DEPTH) {
-            if (i == warp) {
-                multiply(one, left, sum);
-                shared[lane] = make_float4(sum[0], sum[1], sum[2], sum[3]);
+        for (int at = begin + member * depth; at < end; at += members * depth) {
+            step one;
+            const int own = at + lane % 4 * word_elems;
+            load(args, own, end - own, one);
+            if (at > begin && members > 1)
+                take(ready, turn++, handed, sum);
+            multiply(one, end - at, sum);
+            if (at + depth < end) {
+                if (members > 1)
+                    hand(ready, handed, sum);
+                continue;
             }
-            if (warps == 1)
+            if (!Has_terms && args.split_count == 1) {
+                store_whole(args, terms, sum);
                 return;
-            /* Without this barrier the next warp would read sums that are not put yet. */
-            __syncthreads();
-            const float4 all = shared[lane];
-            sum[0] = all.x;
-            sum[1] = all.y;
-            sum[2] = all.z;
-            sum[3] = all.w;
-            /* Without this barrier the next warp would overwrite sums that others still read. */
-            __syncthreads();
-        }
-    }
-
-    static __device__ __forceinline__ void form(const tgi_relay_args &args)
-    {
-        __shared__ float4 shared[32];
-        tgi_check_body<tgi_relay_mma>();
-        tgi_check_sum<tgi_relay_mma>();
-        tgi_relay_mma body;
-        body.setup(args);
-        const int k = args.sums.k, first = body.warp * TGI_SMALL_RELAY_DEPTH;
-        const int round = blockDim.x / 32 * TGI_SMALL_RELAY_DEPTH;
-        const float zero = args.split_elems >= k ? -0.0f : 0.0f;
-        float total[4] = {zero, zero, zero, zero};
-        tgi_wait_for_stream();
-#pragma unroll 1
-        for (int begin = 0; begin < k; begin += args.split_elems) {
-            const int end = min(begin + args.split_elems, k);
-            float sum[4] = {};
-#pragma unroll 1
-            for (int at = begin; at < end; at += round) {
-                step one;
-                const int own = at + first + body.quad;
-                body.load(args, own, end - own, one);
-                body.pass(one, end - at, shared, sum);
             }
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                total[i] += sum[i];
+                tgi_relay_keep(kept + lane * 4 + i, 128, split, sum[i]);
         }
-        if (body.warp == 0)
-            body.finish(args, total);
+    }
+
+    static __device__ __forceinline__ void form(const tgi_relay_args &args,
+                                                const tgi_gemm_args *terms)
+    {
+        tgi_check_sum<tgi_relay_mma>();
+        tgi_relay_mma body;
+        body.setup(args);
+        if constexpr (Is_short) {
+            const int own = body.lane % 4 * word_elems;
+            step one;
+            sum_type sum[4] = {};
+            tgi_wait_for_stream();
+            body.load(args, own, args.sums.k - own, one);
+            multiply(one, args.sums.k, sum);
+            body.store_whole(args, terms, sum);
+        } else {
+            __shared__ uint64_t barriers[TGI_SMALL_RELAY_THREADS / 32];
+            extern __shared__ __align__(16) char memory[];
+            sum_type *const kept = reinterpret_cast<sum_type *>(memory);
+            sum_type *const handed = kept + min(args.split_count, TGI_SMALL_RELAY_PLACES) * 128;
+            const uint32_t ready = tgi_shared_address(barriers);
+            uint32_t turn = 0;
+            if (body.members > 1) {
+                if (threadIdx.x < blockDim.x / 32)
+                    tgi_barrier_init(ready + threadIdx.x * 8, 1);
+                /* Without this barrier a warp could arrive before the next one's barrier is made.
+                 */
+                __syncthreads();
+            }
+            tgi_wait_for_stream();
+#pragma unroll 1
+            for (int first = 0; first < args.split_count; first += body.groups) {
+                if (first + body.group < args.split_count)
+                    body.form_split(args, terms, first + body.group, ready, turn, handed, kept);
+                if (!Has_terms && args.split_count == 1)
+                    return;
+                /* Without this barrier the next split's first warp would hand its sums on before
+                 * those of this one are taken, and sums be added that are not kept yet. */
+                __syncthreads();
+            }
+            body.finish(args, terms, kept);
+        }
+    }
+
+    /* A sum that is zero is +0, in 16-bit types only if k is split. */
+    __device__ __forceinline__ void finish(const tgi_relay_args &args, const tgi_gemm_args *terms,
+                                           const sum_type *kept) const
+    {
+        const int is_signed = Has_terms && word_elems == 2 && args.split_count == 1;
+#pragma unroll 1
+        for (int i = threadIdx.x; i < 128; i += blockDim.x) {
+            const sum_type sum = is_signed ? kept[i] : tgi_relay_add_splits(args, kept + i, 128);
+            store(args, terms, i / 4, i % 4, sum);
+        }
     }
 };
 
-#define TGI_SMALL_RELAY_MMA(type)                                                                  \
-    extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_WARPS * 32)                       \
+#define TGI_SMALL_RELAY_SHORT(name, type, steps)                                                   \
+    extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_SHORT_THREADS)                    \
+        name(const __grid_constant__ tgi_relay_args args)                                          \
+    {                                                                                              \
+        tgi_relay_mma<TGI_TYPE_OF(type), steps, 1, 0>::form(args, nullptr);                        \
+    }
+#define TGI_SMALL_RELAY_MMA(type, steps)                                                           \
+    extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_THREADS)                          \
         tgi_relay_##type(const __grid_constant__ tgi_relay_args args)                              \
     {                                                                                              \
-        tgi_relay_mma<TGI_TYPE_OF(type)>::form(args);                                              \
+        tgi_relay_mma<TGI_TYPE_OF(type), steps, 0, 0>::form(args, nullptr);                        \
+    }                                                                                              \
+    extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_THREADS)                          \
+        tgi_relay_terms_##type(const __grid_constant__ tgi_relay_terms_args args)                  \
+    {                                                                                              \
+        tgi_relay_mma<TGI_TYPE_OF(type), steps, 0, 1>::form(args.relay, &args.all);                \
     }
 
 #endif

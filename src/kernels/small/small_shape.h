@@ -107,23 +107,30 @@ typedef struct tgi_outer_args {
     int32_t rows;   /* rows of a block */
 } tgi_outer_args;
 
-/* Relays, whose lanes pass sums on, have these threads of a block, and take so many values of k one
- * after another before the next team has its own, of which there are up to four. Those of 16-bit
- * types have up to so many warps, which load so many values of k at once. */
-#define TGI_SMALL_RELAY_THREADS 128
+/* Relays, whose lanes or warps pass sums on, have up to so many threads of a block. Groups of warps
+ * form splits of k at once, up to PLACES of them: a power of two. */
+#define TGI_SMALL_RELAY_THREADS 512
+#define TGI_SMALL_RELAY_PLACES 16
+/* By multiply-adds a team, of which there are up to four, takes RUN values of k one after another
+ * before the next team has its own, and a lane loads RUNS runs at once. In FP32 with one team and a
+ * short k a lane loads one run of SHORT_RUN. */
 #define TGI_SMALL_RELAY_RUN 8
-#define TGI_SMALL_RELAY_RUNS 2 /* runs of a lane that are loaded at once */
+#define TGI_SMALL_RELAY_RUNS 2
 #define TGI_SMALL_RELAY_TEAMS 4
-#define TGI_SMALL_RELAY_WARPS 8
-#define TGI_SMALL_RELAY_DEPTH 64
+#define TGI_SMALL_RELAY_SHORT_RUN 4
+/* By matrix instructions a warp loads so many values of k, a piece, at once. Where k is one piece,
+ * or up to SHORT_K, blocks have SHORT_THREADS, and each warp has its own columns. */
+#define TGI_SMALL_RELAY_PIECE(elem_bytes) ((elem_bytes) == 8 ? 32 : 64)
+#define TGI_SMALL_RELAY_SHORT_K 16
+#define TGI_SMALL_RELAY_SHORT_THREADS 128
 
-/* Neighbours of a warp have neighbouring columns, or share out k, which may be read by 16 bytes. */
-typedef enum tgi_relay_form { TGI_RELAY_ACROSS, TGI_RELAY_ALONG, TGI_RELAY_VECTORS } tgi_relay_form;
-
+/* The argument of relays. By multiply-adds a group has 1 << warp_bits warps, whose lanes have
+ * elements of their own, a block 1 << col_bits columns, and neighbours of a warp have neighbouring
+ * columns if is_across is 1. */
 typedef struct tgi_relay_args {
     tgi_sums_args sums;
-    int32_t relay_bits, team_bits; /* 1 << relay_bits lanes of a team pass a sum on */
-    int32_t col_bits;              /* a block has 1 << col_bits columns */
+    int32_t relay_bits, team_bits; /* 1 << relay_bits lanes of a team, or warps, pass a sum on */
+    int32_t col_bits, warp_bits, is_across;
     int32_t split_elems;
     int32_t split_count, add_rows;    /* sums of splits add_rows apart are added first */
     int32_t has_a_pairs, has_b_pairs; /* 1: 4 bytes along k are aligned, in 16-bit types */

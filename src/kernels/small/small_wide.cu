@@ -28,10 +28,18 @@
 
 TGI_SMALL_OUTER(tgi_outer_4_fp32, 4, 1)
 TGI_SMALL_OUTER(tgi_outer_8_fp32, 8, 0)
-TGI_SMALL_RELAY(fp32)
-TGI_SMALL_RELAY(fp64)
-TGI_SMALL_RELAY_MMA(bf16)
-TGI_SMALL_RELAY_MMA(fp16)
+TGI_SMALL_RELAY(tgi_relay_fp32, TGI_SMALL_RELAY_RUN, TGI_SMALL_RELAY_RUNS, 0)
+TGI_SMALL_RELAY(tgi_relay_vectors_fp32, TGI_SMALL_RELAY_RUN, TGI_SMALL_RELAY_RUNS, 1)
+TGI_SMALL_RELAY(tgi_relay_short_fp32, TGI_SMALL_RELAY_SHORT_RUN, 1, 0)
+TGI_SMALL_RELAY_TERMS(tgi_relay_terms_fp32, TGI_SMALL_RELAY_RUN, TGI_SMALL_RELAY_RUNS)
+TGI_SMALL_RELAY_MMA(fp64, 4)
+TGI_SMALL_RELAY_MMA(bf16, 4)
+TGI_SMALL_RELAY_MMA(fp16, 4)
+TGI_SMALL_RELAY_SHORT(tgi_relay_short_fp64, fp64, 2)
+TGI_SMALL_RELAY_SHORT(tgi_relay_short_bf16, bf16, 1)
+TGI_SMALL_RELAY_SHORT(tgi_relay_short_fp16, fp16, 1)
+TGI_SMALL_RELAY_SHORT(tgi_relay_piece_bf16, bf16, 4)
+TGI_SMALL_RELAY_SHORT(tgi_relay_piece_fp16, fp16, 4)
 
 #define TGI_IMAGE_small_wide TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
