@@ -5,7 +5,8 @@
 #include "model/tile_model.h"
 
 #define WARP 32.0
-#define WARPS 4.0 /* warps that relays are counted in */
+#define WARPS 4.0       /* warps that relays are counted in */
+#define PIECE_STEPS 4.0 /* instructions of a piece of theirs */
 
 /* Returns the seconds in which the sums of threads that share out k are added: those of a warp by
  * shuffles if they lie along k, others in shared memory. */
@@ -87,10 +88,19 @@ double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     return f->short_s + terms_s + fmax(latency_s + lines_s + issue_s, find_least_seconds(gpu, p));
 }
 
-/* Returns the warps of a multiprocessor beyond the first WARPS, in WARPS. */
-static double count_further(const tgi_gpu *gpu, const tgi_tile_work *work)
+/* Returns the warps of a multiprocessor, in WARPS. */
+static double count_fours(const tgi_gpu *gpu, const tgi_tile_work *work)
 {
-    return fmax(0.0, work->block_count * work->warps / (gpu->sm_count * WARPS) - 1.0);
+    return work->block_count * work->warps / (gpu->sm_count * WARPS);
+}
+
+/* Returns the seconds of loads and sums of relays: those for which one warp waits, or those that
+ * all warps of a multiprocessor are issued in, which hide half of the others. */
+static double find_relay_work_seconds(const tgi_gpu *gpu, const tgi_tile_work *work,
+                                      double latency_s, double four_s)
+{
+    const double issue_s = count_fours(gpu, work) * four_s;
+    return fmax(latency_s, issue_s) + 0.5 * fmin(latency_s, issue_s);
 }
 
 double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
@@ -103,10 +113,12 @@ double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
                              work->block_k * f->relay_step_s[is_short] +
                              (work->places - 1.0) * f->relay_add_s[0] +
                              has_terms * f->relay_add_s[1];
-    const double more_s =
-        work->tile_count * f->relay_issue_s[form] + work->block_k * f->relay_sum_s;
+    /* Lanes that share out k read lines of their own. */
+    const double lines_s = by_elements && !is_short ? work->split_count * f->relay_line_s : 0.0;
+    const double four_s =
+        work->tile_count * (f->relay_issue_s[form] + lines_s) + work->block_k * f->relay_sum_s;
     return f->relay_s[is_short ? 2 : by_elements] +
-           fmax(latency_s + count_further(gpu, work) * more_s, find_least_seconds(gpu, p));
+           fmax(find_relay_work_seconds(gpu, work, latency_s, four_s), find_least_seconds(gpu, p));
 }
 
 double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
@@ -115,20 +127,26 @@ double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const int is_wide = p->type == TG_TYPE_FP64;
     const double *s = is_wide ? f->relay_fp64_s : f->relay_mma_s, *more = f->relay_elements_s;
+    const double *issue = f->relay_mma_issue_s + 2 * is_wide;
     const double by_elements = is_wide ? 0.0 : work->by_elements;
-    const double has_terms = !tgi_epilogue_is_sum_alone(&p->epilogue);
     if (!work->is_long) {
         const int is_piece = !is_wide && work->block_k > 1.0;
-        return s[is_piece ? 9 : 6] +
-               fmax(is_piece * by_elements * more[0] + count_further(gpu, work) * s[7],
+        /* Lines of a longer k share fewer cache lines. */
+        const double four_s = s[6] * fmax(1.0, work->block_k * work->block_k / 4.0);
+        return s[is_piece ? 7 : 5] +
+               fmax(is_piece * by_elements * more[0] + count_fours(gpu, work) * four_s,
                     find_least_seconds(gpu, p));
     }
-    const double latency_s = by_elements * more[0] +
-                             (work->tile_count - 1.0) * (s[1] + by_elements * more[1]) +
-                             work->block_k * s[2] + work->split_count * s[3] +
-                             (work->places - 1.0) * s[4] + has_terms * s[8];
-    const double more_s = work->tile_count * s[5];
-    return s[0] + fmax(latency_s + count_further(gpu, work) * more_s, find_least_seconds(gpu, p));
+    const double has_terms = !tgi_epilogue_is_sum_alone(&p->epilogue);
+    const double latency_s =
+        by_elements * more[0] + (work->tile_count - 1.0) * (s[1] + by_elements * more[1]) +
+        work->block_k * s[2] + work->split_count * s[3] + (work->places - 1.0) * s[4];
+    /* The warps of a block store a tile of D in up to WARPS turns. */
+    const double terms_s = has_terms * ceil(WARPS / work->warps) * f->relay_terms_s;
+    const double steps = fmin(work->block_k, work->tile_count * PIECE_STEPS);
+    const double four_s = work->tile_count * issue[0] + steps * (1.0 + by_elements) * issue[1];
+    return s[0] + terms_s +
+           fmax(find_relay_work_seconds(gpu, work, latency_s, four_s), find_least_seconds(gpu, p));
 }
 
 double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)

@@ -141,8 +141,8 @@ double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *problem, i
 /* Returns the seconds of its strips: block_count blocks form tile_count times 32 x 32 of D each. */
 double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
-/* Returns the seconds of its relays of FP32. A warp has tile_count rounds of loads, and a sum
- * passes block_k lanes. */
+/* Returns the seconds of its relays of FP32. A warp has tile_count rounds of loads, of which
+ * split_count lanes share out k, and a sum passes block_k lanes. */
 double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
 /* Returns the seconds of those of other types, whose sums pass block_k instructions, and

@@ -120,6 +120,7 @@ static void try_relay(const tgi_machine *machine, const tgi_problem *p, const re
         .places = (double)count_places(splits),
         .tile_count = count_units(tiling, splits, split_elems, lane_k * lanes),
         .block_k = count_units(tiling, splits, split_elems, lane_k * tiling->teams),
+        .split_count = lanes,
         .is_long = !tiling->is_short,
         .access = form == TGI_RELAY_VECTORS && may_have_vectors ? TGI_ACCESS_VECTORS
                   : form == TGI_RELAY_ACROSS                    ? TGI_ACCESS_ELEMENTS
@@ -196,7 +197,7 @@ void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,
     const int64_t splits = tgi_divide_up(p->k, split_elems);
     if (!p->is_batch_invariant || p->m > most || p->n > most || p->k > most ||
         p->batch_count > TGI_GRID_HEIGHT_MAX ||
-        (elem_bytes == 2 && splits > TGI_SMALL_RELAY_PLACES))
+        (elem_bytes == 2 && (!is_plain || splits > TGI_SMALL_RELAY_PLACES)))
         return;
     relay_tiling tiling = {.is_short = 1, .teams = teams, .warps = 1};
     const int64_t piece = is_mma(p) ? TGI_SMALL_RELAY_PIECE(elem_bytes)

@@ -33,7 +33,7 @@ template <> struct tgi_relay_words<TG_TYPE_FP64> {
 };
 
 /* Pieces have Steps instructions. With Is_short all of k is one piece: each warp of a block forms
- * 16 x 8 of D of its own. With Has_terms D has an epilogue. */
+ * 16 x 8 of D of its own. With Has_terms D has an epilogue, in FP64 alone. */
 template <tg_type Type, int Steps, int Is_short, int Has_terms> struct tgi_relay_mma {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
@@ -248,16 +248,13 @@ template <tg_type Type, int Steps, int Is_short, int Has_terms> struct tgi_relay
         }
     }
 
-    /* A sum that is zero is +0, in 16-bit types only if k is split. */
+    /* A sum that is zero is +0. */
     __device__ __forceinline__ void finish(const tgi_relay_args &args, const tgi_gemm_args *terms,
                                            const sum_type *kept) const
     {
-        const int is_signed = Has_terms && word_elems == 2 && args.split_count == 1;
 #pragma unroll 1
-        for (int i = threadIdx.x; i < 128; i += blockDim.x) {
-            const sum_type sum = is_signed ? kept[i] : tgi_relay_add_splits(args, kept + i, 128);
-            store(args, terms, i / 4, i % 4, sum);
-        }
+        for (int i = threadIdx.x; i < 128; i += blockDim.x)
+            store(args, terms, i / 4, i % 4, tgi_relay_add_splits(args, kept + i, 128));
     }
 };
 
@@ -272,7 +269,8 @@ template <tg_type Type, int Steps, int Is_short, int Has_terms> struct tgi_relay
         tgi_relay_##type(const __grid_constant__ tgi_relay_args args)                              \
     {                                                                                              \
         tgi_relay_mma<TGI_TYPE_OF(type), steps, 0, 0>::form(args, nullptr);                        \
-    }                                                                                              \
+    }
+#define TGI_SMALL_RELAY_MMA_TERMS(type, steps)                                                     \
     extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_THREADS)                          \
         tgi_relay_terms_##type(const __grid_constant__ tgi_relay_terms_args args)                  \
     {                                                                                              \
