@@ -20,6 +20,7 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
                                  void *expanded, size_t expanded_bytes)
 {
     tgi_sums_args from;
+    tgi_short_args terms = {.epilogue.alpha = 1.0};
     tg_type a_type = find_type(kernel), b_type = a_type;
     tgi_gemm_args to;
     const int adds_sums = strncmp(kernel, "tgi_add_sums_", 13) == 0;
@@ -28,10 +29,10 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
         return memcpy(expanded, argument, sizeof(tgi_add_args));
     }
     if (strncmp(kernel, "tgi_relay_terms_", 16) == 0) {
-        tgi_relay_terms_args terms;
-        memcpy(&terms, argument, sizeof terms);
+        tgi_relay_terms_args relay;
+        memcpy(&relay, argument, sizeof relay);
         memset(expanded, 0, expanded_bytes);
-        return memcpy(expanded, &terms.all, sizeof terms.all);
+        return memcpy(expanded, &relay.all, sizeof relay.all);
     }
     if (strncmp(kernel, "tgi_strip_", 10) == 0) {
         tgi_strip_args strips;
@@ -45,8 +46,11 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
         from = outer.sums;
     } else if (strncmp(kernel, "tgi_short_", 10) == 0 || strncmp(kernel, "tgi_piece_", 10) == 0 ||
                strncmp(kernel, "tgi_relay_", 10) == 0) {
-        /* The argument of relays begins with the sums'. */
+        /* The argument of each begins with the sums'. */
         memcpy(&from, argument, sizeof from);
+        if (from.d_type & TGI_SHORT_TERMS)
+            memcpy(&terms, argument, sizeof terms);
+        from.d_type &= TGI_SHORT_TERMS - 1;
     } else {
         return argument;
     }
@@ -61,7 +65,10 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
     to.problem.type = a_type;
     to.problem.b_type = b_type;
     to.problem.d_type = from.d_type;
-    to.problem.epilogue.alpha = 1.0;
+    to.problem.c = (tgi_layout){terms.c_row, terms.c_col, terms.c_batch};
+    to.problem.epilogue = terms.epilogue;
+    to.c = terms.c;
+    to.bias = terms.bias;
     to.a = from.a;
     to.b = from.b;
     to.d = from.d;
