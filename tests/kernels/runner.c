@@ -53,7 +53,13 @@ tg_status runner_compute_with_library(void *state, const tg_problem *problem)
     if (status != TG_STATUS_OK)
         return status;
     tg_buffers buffers;
-    status = tg_init_buffers(&buffers, sizeof buffers, problem);
+    tg_plan_info info;
+    const char *left_out = choice->left_out;
+    status = tg_get_plan_info(plan, &info, sizeof info);
+    if (left_out && strncmp(info.kernel, left_out, strlen(left_out)) == 0)
+        status = TG_STATUS_UNSUPPORTED;
+    if (status == TG_STATUS_OK)
+        status = tg_init_buffers(&buffers, sizeof buffers, problem);
     if (status == TG_STATUS_OK)
         status = tg_execute_plan(plan, &buffers);
     tg_destroy_plan(plan);

@@ -42,10 +42,11 @@ uint64_t runner_get_seed(void);
 /* Returns the operands of the running case, for a function that takes them to a device and back. */
 const test_operands *runner_get_operands(void);
 
-/* Computes through a plan of a context by the named kernel (NULL: the library's choice). */
+/* Computes through a plan of a context by the named kernel (NULL: the library's choice). Problems
+ * whose kernel begins with the words `left_out` are refused (NULL: none). */
 typedef struct library_choice {
     tg_context *context;
-    const char *kernel;
+    const char *kernel, *left_out;
 } library_choice;
 tg_status runner_compute_with_library(void *choice, const tg_problem *problem);
 

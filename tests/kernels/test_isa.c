@@ -57,7 +57,7 @@ static void check_choices(tg_context *context, const char *isa)
     for (int i = TG_TYPE_FP32; i <= TG_TYPE_FP8_E5M2; i++) {
         run_summary summary;
         case_domain domain = {(tg_type)i, 6, 16, WORK_LIMIT, 0};
-        library_choice choice = {context, NULL};
+        library_choice choice = {context, NULL, NULL};
         int case_count = stride_count_cases(CASES_PER_TYPE);
         runner_run_cases(&domain, stride_choose_seed(700 + (uint64_t)i), case_count,
                          runner_compute_with_library, &choice, &summary);

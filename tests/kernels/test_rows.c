@@ -78,7 +78,7 @@ static void test_rows(void **state)
         }
         case_domain domain = {type, info.tile_rows, info.tile_cols, work_limit,
                               is_on_gpu && info.ladder_rung >= 0};
-        library_choice choice = {context, info.name};
+        library_choice choice = {context, info.name, NULL};
         int case_count = stride_count_cases(cases_per_row);
         runner_run_cases(&domain, stride_choose_seed((uint64_t)i + 1), case_count, get_compute(),
                          &choice, &summary);
@@ -92,7 +92,7 @@ static void test_choice(void **state)
 {
     run_summary summary;
     case_domain domain = {type, 14, 32, work_limit, 0};
-    library_choice choice = {*state, NULL};
+    library_choice choice = {*state, NULL, name_start[0] == '-' ? name_start + 1 : NULL};
     if (strcmp(device, "sim") == 0) /* its rows do not take every problem */
         return;
     int case_count = stride_count_cases(2 * cases_per_row);

@@ -163,7 +163,7 @@ static tg_context *open_context(void)
 static int run_row(tg_context *context, const tg_kernel_info *row, uint64_t *random)
 {
     const case_domain domain = {row->type, row->tile_rows, row->tile_cols, WORK_LIMIT, 0};
-    const library_choice choice = {context, row->name};
+    const library_choice choice = {context, row->name, NULL};
     test_operands operands;
     int passed_count = 0;
     operands_open(&operands);
@@ -220,7 +220,7 @@ static tg_status multiply_ones(tg_context *context, const char *kernel, tg_type 
 {
     enum { m = 130, n = 200, most = n * 1100 };
     static char a[most * 4], b[most * 4], d[most * 4];
-    const library_choice choice = {context, kernel};
+    const library_choice choice = {context, kernel, NULL};
     tg_problem p = tg_make_problem(tg_make_matrix(type, a, m, k), tg_make_matrix(type, b, k, n),
                                    tg_make_matrix(type, d, m, n));
     p.precision = precision;

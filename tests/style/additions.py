@@ -56,7 +56,8 @@ def add_family(tree):
 
     tree.write(rename(planner + ".c"), join(".c", "_strips.c", "_relay.c"))
     tree.write(rename(planner + "_launch.c"), join("_launch.c"))
-    tree.write(rename(folder + "small_shape.h"), rename(tree.read(folder + "small_shape.h")))
+    for name in ("small_shape.h", "small_relay_args.h"):
+        tree.write(rename(folder + name), rename(tree.read(folder + name)))
     tree.double("src/model/tile_model.h", r"^double tgi_model_small_seconds\([^;]*;\n", rename)
     tree.double("src/model/tile_model.c", r"^double tgi_model_small_seconds\(.*?\n}\n",
                 lambda text: "\n" + text.replace("_small_seconds", "_brief_seconds"))
