@@ -117,7 +117,9 @@ tg_status cli_place_attention(tg_context *context, const tg_attention *host,
     return status == TG_STATUS_OK ? place_lists(placed) : status;
 }
 
-tg_status cli_fetch_attention(const cli_placed_attention *placed, const tg_attention *host)
+/* Copies the outputs from the device to those of `host`, or with `is_poison` fills both. */
+static tg_status move_outputs(const cli_placed_attention *placed, const tg_attention *host,
+                              int is_poison)
 {
     tg_attention copy = *host;
     cli_attention_tensor tensors[cli_attention_tensors];
@@ -125,16 +127,30 @@ tg_status cli_fetch_attention(const cli_placed_attention *placed, const tg_atten
     cli_list_attention(&copy, tensors);
     for (int i = 0; i < cli_attention_tensors && status == TG_STATUS_OK; i++) {
         int64_t low;
-        if (!tensors[i].is_used || !tensors[i].is_output || !placed->memory[i])
+        if (!tensors[i].is_used || !tensors[i].is_output)
             continue;
-        const int64_t bytes = tg_get_type_bytes(tensors[i].type);
-        const int64_t count = cli_find_attention_reach(&tensors[i], &low);
-        if (count > 0)
-            status =
-                tg_copy_from_device(placed->context, (char *)tensors[i].heads->data + low * bytes,
-                                    placed->memory[i], count * bytes);
+        const int64_t element_bytes = tg_get_type_bytes(tensors[i].type);
+        const int64_t bytes = cli_find_attention_reach(&tensors[i], &low) * element_bytes;
+        char *const first = (char *)tensors[i].heads->data + low * element_bytes;
+        void *const placed_first = placed->memory[i];
+        if (is_poison && bytes > 0)
+            memset(first, 0xff, (size_t)bytes);
+        if (!placed_first || bytes == 0)
+            continue;
+        status = is_poison ? tg_copy_to_device(placed->context, placed_first, first, bytes)
+                           : tg_copy_from_device(placed->context, first, placed_first, bytes);
     }
     return status;
+}
+
+tg_status cli_poison_attention(const cli_placed_attention *placed, const tg_attention *host)
+{
+    return move_outputs(placed, host, 1);
+}
+
+tg_status cli_fetch_attention(const cli_placed_attention *placed, const tg_attention *host)
+{
+    return move_outputs(placed, host, 0);
 }
 
 void cli_release_attention(cli_placed_attention *placed)

@@ -39,6 +39,9 @@ typedef struct cli_placed_attention {
 tg_status cli_place_attention(tg_context *context, const tg_attention *host,
                               cli_placed_attention *placed);
 
+/* Fills the outputs, those of `host` too, with bytes 0xff: NaN. */
+tg_status cli_poison_attention(const cli_placed_attention *placed, const tg_attention *host);
+
 /* Copies the outputs back to those of `host`. */
 tg_status cli_fetch_attention(const cli_placed_attention *placed, const tg_attention *host);
 

@@ -56,7 +56,8 @@ static const struct argp_option option_list[] = {
      0},
     {"peer", 'p', "NAME", 0,
      "openblas, blis, onednn, onednn_sgemm, libxsmm, mkl, on a GPU cublas, cublas_lt, "
-     "cublas_best, all that are installed (the default) or none; may be repeated",
+     "cublas_best, for attention onednn or on a GPU cudnn, all that are installed (the default) "
+     "or none; may be repeated",
      0},
     {"threads", 't', "COUNTS", 0, "Thread counts, separated by commas, such as 1,2", 0},
     {"device", key_device, "NAME", 0,
@@ -279,14 +280,6 @@ static int measure_all(const bench_options *options, bench_result *results, int 
     return worst_code == CLI_EXIT_OK ? cli_judge_run(options, results, *result_count) : worst_code;
 }
 
-static int has_products(const bench_options *options)
-{
-    int count = 0;
-    for (int i = 0; i < options->shape_count; i++)
-        count += !options->shapes[i].is_attention;
-    return count > 0;
-}
-
 static int set_defaults(bench_options *options)
 {
     if (options->shape_count == 0) {
@@ -306,7 +299,7 @@ static int set_defaults(bench_options *options)
     if (options->kernel_name_count == 0)
         options->kernel_names[options->kernel_name_count++] = "best";
     if (options->peer_name_count == 0)
-        options->peer_names[options->peer_name_count++] = has_products(options) ? "all" : "none";
+        options->peer_names[options->peer_name_count++] = "all";
     if (options->thread_count_count == 0)
         options->thread_count_count = 1; /* 0: the context's own */
     exit_code = cli_apply_types(options);

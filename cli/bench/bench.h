@@ -84,7 +84,7 @@ typedef struct bench_contender {
     int is_on_host;                    /* 1: runs on the CPU in a run on a GPU */
     tg_plan *plan;                     /* plan of a kernel */
     tg_plan *pass;                     /* plan of the second pass of "unfused", or NULL */
-    bench_attention *attention;        /* instead of a plan, or NULL */
+    bench_attention *attention;        /* instead of a plan, or NULL; peers use the kernel's */
     peer_call call;                    /* call of a peer */
     bench_graph graph;                 /* owned; kept from sample to sample */
     char skip_reason[PEER_TEXT_BYTES]; /* why it was not measured; "" if it was */
@@ -152,23 +152,29 @@ double cli_count_operand_bytes(const tg_problem *problem);
  * instruction set. */
 int cli_hold_context(bench_options *options);
 int cli_check_kernel_names(const bench_options *options);
-int cli_open_bench_peers(bench_options *options);
 int cli_make_contenders(const bench_options *options, tg_context *context, bench_result *result);
 /* Returns the next free contender; NULL if the name is there already. */
 bench_contender *cli_add_contender(bench_result *result, const char *name,
                                    const tg_context *context);
+
+/* Open the peers that the options ask for; add those that are open to the contenders of a shape,
+ * each prepared or with its reason (bench_peers.c). The first returns a cli_exit. */
+int cli_open_bench_peers(bench_options *options);
+void cli_add_peers(const bench_options *options, tg_context *context, bench_result *result);
 
 /* Add the contender "unfused" if the shape has an epilogue to take apart, and run it
  * (bench_unfused.c). The first returns a cli_exit. */
 int cli_add_unfused(tg_context *context, bench_result *result);
 tg_status cli_run_unfused(const bench_contender *contender, const tg_buffers *buffers);
 
-/* Make the contender of an attention with its operands, run it once and judge D; run it; free it
- * (bench_attention.c). The first returns a cli_exit. cli_check_attentions refuses options that
- * attentions do not have. */
+/* Make the contenders of an attention, which share its operands, run each once and judge D; run one
+ * of them; return the attention on its placed operands; free it (bench_attention.c).
+ * The first returns a cli_exit. cli_check_attentions refuses options that attentions do not have. */
 int cli_check_attentions(const bench_options *options);
-int cli_make_attention_contender(tg_context *context, bench_result *result);
-tg_status cli_run_attention_contender(const bench_attention *attention);
+int cli_make_attention_contenders(const bench_options *options, tg_context *context,
+                                  bench_result *result);
+tg_status cli_run_attention_contender(const bench_contender *contender, void *stream);
+const tg_attention *cli_get_placed_attention(const bench_attention *attention);
 void cli_free_bench_attention(bench_attention *attention);
 
 /* Returns 0, with every contender skipped, if operands of needed_bytes leave too little free

@@ -1,6 +1,6 @@
 /*
- * Makes the contender of an attention: the plan of its context, with operands of uniform random
- * numbers.
+ * Makes the contenders of an attention: the plan of its context and the peers, on the same operands
+ * of uniform random numbers.
  */
 #include "bench/bench.h"
 
@@ -87,21 +87,36 @@ static tg_status make_plan(tg_context *context, bench_attention *made, bench_res
     return status;
 }
 
-/* Runs the attention once and judges D. Returns a cli_exit. */
-static int verify(bench_contender *contender, const char *device)
+/* Runs a contender once, on outputs of NaN, and fetches what it wrote. */
+static tg_status run_first(bench_contender *contender, int is_on_gpu)
 {
     const bench_attention *made = contender->attention;
-    check_attention_result result;
+    tg_status status = cli_poison_attention(&made->placed, &made->attention);
     const double start_s = cli_read_clock();
-    tg_status status = cli_run_attention_contender(made);
+    if (status == TG_STATUS_OK)
+        status = cli_run_attention_contender(contender, NULL);
     if (status == TG_STATUS_OK)
         status = tg_synchronize(contender->context, NULL);
-    contender->call_s = cli_read_clock() - start_s;
-    if (status == TG_STATUS_OK)
-        status = cli_fetch_attention(&made->placed, &made->attention);
+    contender->call_s = is_on_gpu ? 0.0 : cli_read_clock() - start_s; /* a GPU's is the loading */
+    return status == TG_STATUS_OK ? cli_fetch_attention(&made->placed, &made->attention) : status;
+}
+
+/* Runs a contender once and judges its outputs. A peer may round weights to the type of D, as our
+ * kernels do on a GPU, whose bound allows it. Returns a cli_exit; a peer that fails is skipped. */
+static int verify(bench_contender *contender, const char *device)
+{
+    check_attention_result result;
+    const tg_status status = run_first(contender, strncmp(device, "cuda", 4) == 0);
+    if (status != TG_STATUS_OK && contender->is_peer) {
+        snprintf(contender->skip_reason, sizeof contender->skip_reason,
+                 "the library reports a failure at this shape");
+        return CLI_EXIT_OK;
+    }
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
-    if (!check_compare_attention(&made->attention, device, compare_flop_limit, &result)) {
+    if (!check_compare_attention(&contender->attention->attention,
+                                 contender->is_peer ? "cuda" : device, compare_flop_limit,
+                                 &result)) {
         cli_print_error("out of memory to verify %s", contender->name);
         return CLI_EXIT_WRONG;
     }
@@ -112,40 +127,64 @@ static int verify(bench_contender *contender, const char *device)
     return CLI_EXIT_OK;
 }
 
-int cli_make_attention_contender(tg_context *context, bench_result *result)
+/* Makes the contender of the plan. Returns a cli_exit. */
+static int make_kernel(tg_context *context, bench_result *result)
 {
-    result->flop_count = check_count_attention_flops(&result->shape->attention);
-    result->contenders = calloc(1, sizeof *result->contenders);
     bench_attention *made = calloc(1, sizeof *made);
-    if (!result->contenders || !made) {
-        free(made);
+    if (!made) {
         cli_print_error("out of memory for a contender");
         return CLI_EXIT_WRONG;
     }
-    bench_contender *contender = &result->contenders[0];
-    result->contender_count = 1;
+    bench_contender *contender = cli_add_contender(result, "", context);
     contender->attention = made;
     made->attention = result->shape->attention;
     tg_status status = make_plan(context, made, result);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
     contender->is_planned = 1;
-    contender->ladder_rung = -1;
-    contender->context = context;
     snprintf(contender->name, sizeof contender->name, "%s", tg_get_attention_kernel(made->plan));
     const int exit_code = make_operands(made, result);
     if (exit_code != CLI_EXIT_OK || contender->skip_reason[0])
         return exit_code;
-    tg_device_info device;
-    status = tg_get_device_info(context, &device, sizeof device);
-    if (status == TG_STATUS_OK)
-        status = cli_place_attention(context, &made->attention, &made->placed);
-    return status == TG_STATUS_OK ? verify(contender, device.device) : cli_report_status(status);
+    status = cli_place_attention(context, &made->attention, &made->placed);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
 }
 
-tg_status cli_run_attention_contender(const bench_attention *attention)
+int cli_make_attention_contenders(const bench_options *options, tg_context *context,
+                                  bench_result *result)
 {
-    return tg_execute_attention(attention->plan, &attention->placed.attention, NULL, 0, NULL);
+    int peer_count = 0;
+    while (cli_get_peer(peer_count))
+        peer_count++;
+    result->flop_count = check_count_attention_flops(&result->shape->attention);
+    result->contenders = calloc((size_t)(1 + peer_count), sizeof *result->contenders);
+    if (!result->contenders) {
+        cli_print_error("out of memory for %d contenders", 1 + peer_count);
+        return CLI_EXIT_WRONG;
+    }
+    int exit_code = make_kernel(context, result);
+    if (exit_code != CLI_EXIT_OK || result->contenders[0].skip_reason[0])
+        return exit_code;
+    cli_add_peers(options, context, result);
+    for (int i = 0; i < result->contender_count && exit_code == CLI_EXIT_OK; i++) {
+        if (!result->contenders[i].skip_reason[0])
+            exit_code = verify(&result->contenders[i], result->device);
+    }
+    return exit_code;
+}
+
+tg_status cli_run_attention_contender(const bench_contender *contender, void *stream)
+{
+    const bench_attention *made = contender->attention;
+    if (contender->is_peer)
+        return cli_run_peer_attention(&contender->call, stream) ? TG_STATUS_OK
+                                                                : TG_STATUS_DEVICE_FAILURE;
+    return tg_execute_attention(made->plan, &made->placed.attention, NULL, 0, stream);
+}
+
+const tg_attention *cli_get_placed_attention(const bench_attention *attention)
+{
+    return &attention->placed.attention;
 }
 
 void cli_free_bench_attention(bench_attention *attention)
@@ -181,8 +220,6 @@ int cli_check_attentions(const bench_options *options)
             return refuse("--kernel", shape, "leave it out: there is one kernel");
         if (options->is_cold)
             return refuse("--cold", shape, "leave it out: operands are hot");
-        if (options->is_graph)
-            return refuse("--graph", shape, "leave it out: calls are timed one after another");
         if (a->has_query_offsets || a->has_key_offsets || a->has_key_lengths || a->page_rows > 0)
             return refuse("a list", shape,
                           "leave out offsets, lengths and pages, whose values the text lacks");

@@ -259,16 +259,21 @@ static int measure_sustained(const bench_options *options, bench_result *result,
     return CLI_EXIT_OK;
 }
 
-/* Measures an attention, whose operands are its contender's. */
+/* Measures an attention, whose operands are its contenders'. */
 static int measure_attention(const bench_options *options, tg_context *context,
                              bench_result *result, cli_progress *progress)
 {
-    int exit_code = cli_make_attention_contender(context, result);
+    int exit_code = cli_make_attention_contenders(options, context, result);
     if (exit_code == CLI_EXIT_OK)
         exit_code = cli_find_peak(context, result->shape->attention.type, result);
-    if (exit_code == CLI_EXIT_OK && !result->contenders[0].skip_reason[0] &&
-        !calibrate(options, &result->contenders[0], NULL))
-        exit_code = report_failed_call(result, &result->contenders[0]);
+    for (int i = 0; i < result->contender_count && exit_code == CLI_EXIT_OK; i++) {
+        bench_contender *contender = &result->contenders[i];
+        if (contender->skip_reason[0])
+            continue;
+        pause_before(options, result);
+        if (!calibrate(options, contender, NULL))
+            exit_code = report_failed_call(result, contender);
+    }
     if (exit_code == CLI_EXIT_OK)
         exit_code = take_samples(options, result, NULL, progress);
     if (exit_code == CLI_EXIT_OK && options->sustained_time_s > 0.0)

@@ -76,7 +76,7 @@ static tg_status run_next(void *state, int64_t index)
     const timed_run *run = state;
     (void)index;
     if (run->contender->attention)
-        return cli_run_attention_contender(run->contender->attention);
+        return cli_run_attention_contender(run->contender, run->stream);
     tg_buffers buffers =
         run->contender->is_on_host ? cli_get_host_buffers(run->ring) : *cli_next_buffers(run->ring);
     buffers.stream = run->stream;

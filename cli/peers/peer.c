@@ -51,6 +51,7 @@ static cli_peer peers[] = {
     {
         .name = "onednn",
         FROM_ONEDNN,
+        .has_attention = 1,
         .bind = cli_bind_onednn,
         .set_thread_count = cli_set_peer_threads_int,
 #ifdef TG_HAVE_ONEDNN_HEADER
@@ -58,6 +59,10 @@ static cli_peer peers[] = {
         .prepare = cli_prepare_onednn,
         .run = cli_run_onednn,
         .release = cli_release_onednn,
+        .explain_attention = cli_explain_onednn_attention,
+        .prepare_attention = cli_prepare_onednn_attention,
+        .run_attention = cli_run_onednn_attention,
+        .release_attention = cli_release_onednn_attention,
 #endif
     },
     {
@@ -121,6 +126,21 @@ static cli_peer peers[] = {
         .prepare = cli_prepare_cublas_best,
         .run = cli_run_cublas_lt,
         .release = cli_release_cublas_lt,
+    },
+    {
+        .name = "cudnn",
+        .remedy = "install cuDNN 9 (PyPI package nvidia-cudnn-cu13), or set TILEGEMM_CUDNN to the "
+                  "library's folder",
+        .path_variable = "TILEGEMM_CUDNN",
+        .libraries = {"libcudnn.so.9"},
+        .is_on_gpu = 1,
+        .has_attention = 1,
+        .lacks_products = 1,
+        .bind = cli_bind_cudnn,
+        .explain_attention = cli_explain_cudnn,
+        .prepare_attention = cli_prepare_cudnn,
+        .run_attention = cli_run_cudnn,
+        .release_attention = cli_release_cudnn,
     },
 };
 enum { peer_count = sizeof peers / sizeof peers[0] };

@@ -1,10 +1,11 @@
 /*
  * Declares the libraries to measure against, which are opened at run time. A row of peer.c
- * describes a peer; a peer_call is one of our problems in the peer's terms.
+ * describes a peer; a peer_call is one of our problems, or an attention, in the peer's terms.
  */
 #ifndef TG_CLI_PEER_H
 #define TG_CLI_PEER_H
 
+#include "tilegemm_attention.h"
 #include "tilegemm_lab.h"
 
 #include <stddef.h>
@@ -58,6 +59,7 @@ struct cli_peer {
     const char *libraries[PEER_LIBRARY_CAPACITY];
     peer_setting settings[PEER_SETTING_CAPACITY];
     int is_on_gpu;
+    int has_attention, lacks_products; /* most peers compute products alone */
     /* Finds the functions in `handle`, and fills version and kernel. Returns 0 with `reason` filled
      * if it fails. */
     int (*bind)(cli_peer *peer);
@@ -71,6 +73,13 @@ struct cli_peer {
     int (*run)(const cli_peer *peer, const peer_gemm *gemm, void *state,
                const tg_buffers *operands);
     void (*release)(void *state);
+    /* These do so for an attention, whose operands stay where they are from prepare to release. A
+     * prepare that fails fills `reason`, which has PEER_TEXT_BYTES. `stream` is NULL on the CPU. */
+    const char *(*explain_attention)(const tg_attention *attention);
+    int (*prepare_attention)(const cli_peer *peer, const tg_attention *attention, void **state,
+                             char *reason);
+    int (*run_attention)(void *state, void *stream);
+    void (*release_attention)(void *state);
 
     /* cli_open_peer fills the rest. */
     int is_tried;
@@ -90,11 +99,13 @@ struct cli_peer {
     void *thread_symbol;       /* function of the library that sets its thread count */
     int version_major;         /* version of oneDNN */
     const tg_context *context; /* context of the measured GPU; set before the peer prepares */
+    double free_bytes;         /* free memory of the host; set before it prepares an attention */
 };
 
 typedef struct peer_call {
     const cli_peer *peer;
-    peer_gemm gemm;
+    peer_gemm gemm; /* not used by an attention */
+    int is_attention;
     void *state;
 } peer_call;
 
@@ -114,6 +125,10 @@ void cli_find_symbol_path(const void *symbol, char *path);
 int cli_prepare_peer_call(const cli_peer *peer, const tg_problem *problem, peer_call *call,
                           char *reason, size_t reason_bytes);
 int cli_run_peer_call(const peer_call *call, const tg_buffers *buffers);
+/* Prepare and run an attention with its operands. `reason` has PEER_TEXT_BYTES. */
+int cli_prepare_peer_attention(const cli_peer *peer, const tg_attention *attention, peer_call *call,
+                               char *reason);
+int cli_run_peer_attention(const peer_call *call, void *stream);
 void cli_release_peer_call(peer_call *call);
 
 /* Returns NULL, or why a BLAS cannot form the gemm's epilogue. */
@@ -142,6 +157,15 @@ int cli_run_onednn_sgemm(const cli_peer *peer, const peer_gemm *gemm, void *stat
                          const tg_buffers *operands);
 void cli_release_onednn(void *state);
 
+/* Attention by oneDNN's primitives, a product at a time. They exist as its matmul does; binding it
+ * binds these. */
+int cli_bind_onednn_attention(cli_peer *peer);
+const char *cli_explain_onednn_attention(const tg_attention *attention);
+int cli_prepare_onednn_attention(const cli_peer *peer, const tg_attention *attention, void **state,
+                                 char *reason);
+int cli_run_onednn_attention(void *state, void *stream);
+void cli_release_onednn_attention(void *state);
+
 /* LIBXSMM compiles a kernel for the sizes of an entry; a loop runs it on one thread. */
 int cli_bind_libxsmm(cli_peer *peer);
 void cli_set_libxsmm_threads(const cli_peer *peer, int thread_count);
@@ -165,5 +189,13 @@ int cli_run_cublas(const cli_peer *peer, const peer_gemm *gemm, void *state,
 int cli_run_cublas_lt(const cli_peer *peer, const peer_gemm *gemm, void *state,
                       const tg_buffers *operands);
 void cli_release_cublas_lt(void *state);
+
+/* cuDNN computes attention alone. */
+int cli_bind_cudnn(cli_peer *peer);
+const char *cli_explain_cudnn(const tg_attention *attention);
+int cli_prepare_cudnn(const cli_peer *peer, const tg_attention *attention, void **state,
+                      char *reason);
+int cli_run_cudnn(void *state, void *stream);
+void cli_release_cudnn(void *state);
 
 #endif /* TG_CLI_PEER_H */

@@ -1,5 +1,5 @@
 /*
- * One of our problems in the terms of a row-major BLAS, and its run by a peer.
+ * One of our problems in the terms of a row-major BLAS, and its run by a peer; and an attention.
  */
 #include "peers/peer.h"
 
@@ -118,7 +118,8 @@ int cli_prepare_peer_call(const cli_peer *peer, const tg_problem *problem, peer_
 {
     call->peer = peer;
     call->state = NULL;
-    const char *obstacle = find_gemm(problem, &call->gemm);
+    const char *obstacle =
+        peer->lacks_products ? "it computes attention alone" : find_gemm(problem, &call->gemm);
     if (!obstacle)
         obstacle = peer->explain_unsupported(&call->gemm);
     if (!obstacle && peer->prepare && !peer->prepare(peer, &call->gemm, &call->state))
@@ -140,9 +141,33 @@ int cli_run_peer_call(const peer_call *call, const tg_buffers *buffers)
     return call->peer->run(call->peer, &call->gemm, call->state, &operands);
 }
 
+int cli_prepare_peer_attention(const cli_peer *peer, const tg_attention *attention, peer_call *call,
+                               char *reason)
+{
+    const tg_attention *a = attention;
+    *call = (peer_call){.peer = peer, .is_attention = 1};
+    const char *obstacle = NULL;
+    if (!peer->has_attention)
+        obstacle = "it computes products alone";
+    else if (a->batch_count == 0 || a->m == 0 || a->n == 0)
+        obstacle = "peers are not measured on attention with a size of 0";
+    else
+        obstacle = peer->explain_attention(a);
+    if (obstacle)
+        snprintf(reason, PEER_TEXT_BYTES, "%s", obstacle);
+    return !obstacle && peer->prepare_attention(peer, a, &call->state, reason);
+}
+
+int cli_run_peer_attention(const peer_call *call, void *stream)
+{
+    return call->peer->run_attention(call->state, stream);
+}
+
 void cli_release_peer_call(peer_call *call)
 {
-    if (call->state && call->peer->release)
+    if (call->state && call->is_attention)
+        call->peer->release_attention(call->state);
+    else if (call->state && call->peer->release)
         call->peer->release(call->state);
     call->state = NULL;
 }

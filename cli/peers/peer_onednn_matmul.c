@@ -62,7 +62,7 @@ int cli_bind_onednn(cli_peer *peer)
     }
     ONEDNN_FUNCTIONS(BIND_FUNCTION)
 #undef BIND_FUNCTION
-    return 1;
+    return cli_bind_onednn_attention(peer);
 }
 
 const char *cli_explain_onednn(const peer_gemm *gemm)
