@@ -167,9 +167,9 @@ void cli_add_peers(const bench_options *options, tg_context *context, bench_resu
 int cli_add_unfused(tg_context *context, bench_result *result);
 tg_status cli_run_unfused(const bench_contender *contender, const tg_buffers *buffers);
 
-/* Make the contenders of an attention, which share its operands, run each once and judge D; run one
- * of them; return the attention on its placed operands; free it (bench_attention.c).
- * The first returns a cli_exit. cli_check_attentions refuses options that attentions do not have. */
+/* Make the contenders of an attention, which share its operands, run each once and judge D; run
+ * one of them; return the attention on its placed operands; free it (bench_attention.c). The first
+ * returns a cli_exit. cli_check_attentions refuses options that attentions do not have. */
 int cli_check_attentions(const bench_options *options);
 int cli_make_attention_contenders(const bench_options *options, tg_context *context,
                                   bench_result *result);

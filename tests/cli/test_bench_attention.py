@@ -108,7 +108,7 @@ class OneDnn(BenchCase):
     def test_records(self):
         texts = ["1,4,4,30,50,16", "2,4,2,30,50,16:causal", "1,2,1,30,50,16:causal=top_left:dv=24",
                  "3,2,2,50,30,8:causal=top_left", "2,6,2,1,300,64:causal", "1,1,1,1,1,1",
-                 "2,3,3,7,9,8:scale=0.5:qb=3000:qh=1000:vr=80"]
+                 "2,3,3,7,9,8:scale=0.5:qb=3000:qh=1000:vb=2160:vh=720:vr=80"]
         if HAS_AVX512:
             texts += ["2,4,2,30,50,16:bf16:causal", "1,2,2,33,65,40:bf16:dv=24"]
         run = self.measure(*texts)
@@ -121,7 +121,7 @@ class OneDnn(BenchCase):
             mine = next(mine for mine in run["records"] if mine["kind"] == "kernel"
                         and mine["shape"] == record["shape"])
             self.assertAlmostEqual(summary["ratio_to_best_peer"],
-                                   record["median_s"] / mine["median_s"], places=9)
+                                   record["median_s"] / mine["median_s"], places=6)
 
     def test_refusals(self):
         cases = (("1,2,2,9,9,8:fp16", "fp32 and bf16 only"), ("1,2,2,9,9,8:fp64", "fp32 and bf16"),
