@@ -245,8 +245,8 @@ static void test_bench(void **state)
          "openblas", "--rounds", "1", "--min-time", "0", "--threads", "1", "--json", "run.json"},
         {"bench", "--shape", "5x6x7:beta=1:bias=col", "--shape", "400x400x200", "--peer", "none",
          "--rounds", "1", "--min-time", "0", "--threads", "1"},
-        {"bench", "--attention", "1,2,1,5,6,7:bias:slopes", "--rounds", "1", "--min-time", "0",
-         "--threads", "1", "--json", "run.json"},
+        {"bench", "--attention", "1,2,1,5,6,7:bias:slopes", "--peer", "none", "--rounds", "1",
+         "--min-time", "0", "--threads", "1", "--json", "run.json"},
         {"bench", "--device", "sim", "--shape", "9x8x7", "--kernel", "cuda_edges_sm75_fp32_8x8x8"}};
     check_commands(calls, sizeof calls / sizeof calls[0]);
 }

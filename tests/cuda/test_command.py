@@ -1,7 +1,7 @@
 """Tests the command on a fake driver, which computes nothing: what it lists, refuses and finds
 wrong.
 
-usage: test_command.py TILEGEMM FOLDER_OF_THE_FAKE FOLDER_OF_THE_FAKE_CUBLAS
+usage: test_command.py TILEGEMM FOLDER_OF_THE_FAKE FOLDER_OF_THE_FAKE_PEERS
 """
 
 import json
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-CUBLAS, FAKE, TILEGEMM = (os.path.abspath(sys.argv.pop()) for _ in range(3))
+PEERS, FAKE, TILEGEMM = (os.path.abspath(sys.argv.pop()) for _ in range(3))
 
 
 def call(*words, **changes):
@@ -171,7 +171,7 @@ class OnFakeDriver(unittest.TestCase):
                   for layout in ("nn", "nt", "tn", "tt")]
         words = [word for shape in shapes for word in ("--shape", shape)]
         done = call("bench", "--device", "cuda", "--rounds", "1", "--json", "-", *words,
-                    "--peer", "cublas", "--peer", "cublas_best", TILEGEMM_CUBLAS=CUBLAS)
+                    "--peer", "cublas", "--peer", "cublas_best", TILEGEMM_CUBLAS=PEERS)
         run = json.loads(done.stdout)
         peers = [record for record in run["records"] if record["kind"] == "peer"]
         self.assertEqual(len(peers), 2 * len(shapes), done.stderr)
@@ -187,7 +187,7 @@ class OnFakeDriver(unittest.TestCase):
                      "7x5x9:beta=-1", "7x5x9:dcol:bias=row:act=relu"]
         words = [word for shape in batches + epilogues for word in ("--shape", shape)]
         done = call("bench", "--device", "cuda", "--rounds", "1", "--json", "-", *words,
-                    "--peer", "cublas", "--peer", "cublas_best", TILEGEMM_CUBLAS=CUBLAS)
+                    "--peer", "cublas", "--peer", "cublas_best", TILEGEMM_CUBLAS=PEERS)
         run = json.loads(done.stdout)
         peers = [record for record in run["records"] if record["kind"] == "peer"]
         self.assertEqual([peer["name"] for peer in peers],
@@ -197,7 +197,7 @@ class OnFakeDriver(unittest.TestCase):
         for shape, reason in (("7x5x9:bias=row", "a bias along the rows of D"),
                               ("7x5x9:act=silu", "relu and gelu_tanh")):
             done = call("bench", "--device", "cuda", "--rounds", "1", "--json", "-", "--shape",
-                        shape, "--peer", "cublas_lt", TILEGEMM_CUBLAS=CUBLAS)
+                        shape, "--peer", "cublas_lt", TILEGEMM_CUBLAS=PEERS)
             self.assertIn(reason, json.loads(done.stdout)["summaries"][0]["skipped"][0]["reason"])
 
     def test_graph_needs_a_driver_that_has_graphs(self):
@@ -211,6 +211,53 @@ class OnFakeDriver(unittest.TestCase):
                     TILEGEMM_CUBLAS=FAKE)
         self.assertEqual(done.returncode, 3)
         self.assertIn("TILEGEMM_CUBLAS", done.stderr)
+
+    def attend(self, *texts, code=1, **changes):
+        """Our kernel does not run, so that the exit code tells that it is wrong."""
+        words = [word for text in texts for word in ("--attention", text)]
+        done = call("bench", "--device", "cuda", "--rounds", "1", "--json", "-", *words,
+                    "--peer", "cudnn", TILEGEMM_CUDNN=PEERS, **changes)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_cudnn_is_judged(self):
+        """The fake leaves D as it is, which is NaN."""
+        texts = ["1,2,2,9,9,64:bf16", "2,4,2,9,13,72:fp16:causal", "1,2,1,9,13,8:bf16:lse",
+                 "1,2,2,13,9,8:bf16:causal=top_left"]
+        run = self.attend(*texts)
+        self.assertEqual([(peer["name"], peer["version"]) for peer in run["head"]["peers"]],
+                         [("cudnn", "cuDNN 9.19.0")])
+        peers = [record for record in run["records"] if record["kind"] == "peer"]
+        self.assertEqual([(peer["name"], peer["is_right"]) for peer in peers],
+                         [("cudnn", False)] * len(texts))
+        for summary in run["summaries"]:
+            self.assertEqual((summary["skipped"], summary["best_peer"]), ([], None))
+
+    def test_cudnn_says_why_not(self):
+        cases = (("1,2,2,9,9,8:fp32", "bf16 and fp16 only"),
+                 ("1,2,2,9,9,12:bf16", "multiples of 8"),
+                 ("1,2,2,9,9,8:bf16:bias", "without bias"), ("1,2,2,9,9,8:bf16:cap=3", "soft cap"),
+                 ("1,2,2,9,9,8:bf16:before=3", "window"), ("1,2,2,9,9,8:bf16:slopes", "slopes"),
+                 ("1,2,2,9,5,8:bf16:causal", "no more queries than keys"),
+                 ("1,2,2,9,9,8:bf16:kr=12", "multiples of 8"), ("1,2,2,0,9,8:bf16", "size of 0"))
+        run = self.attend(*(text for text, _ in cases))
+        for summary, (_, reason) in zip(run["summaries"], cases):
+            self.assertIn(reason, summary["skipped"][0]["reason"])
+        for kind, step in ((17, "a tensor"), (15, "the graph"), (4, "the graph, for its heuristic"),
+                           (5, "every plan of its heuristic"), (16, "the operands")):
+            run = self.attend("1,2,2,9,9,8:bf16", FAKE_CUDNN_REFUSES=str(kind))
+            reason = run["summaries"][0]["skipped"][0]["reason"]
+            self.assertRegex(reason, f"^it refuses {step}:? .status 3000. the fake refuses$")
+        done = call("bench", "--device", "cuda", "--shape", "8x8x8", "--peer", "cudnn", "--json",
+                    "-", "--rounds", "1", TILEGEMM_CUDNN=PEERS)
+        skipped, = json.loads(done.stdout)["summaries"][0]["skipped"]
+        self.assertEqual(skipped["reason"], "it computes attention alone")
+
+    def test_cudnn_that_is_missing(self):
+        done = call("bench", "--device", "cuda", "--attention", "1,2,2,9,9,8:bf16", "--peer",
+                    "cudnn", TILEGEMM_CUDNN=FAKE)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("TILEGEMM_CUDNN", done.stderr)
 
     def test_multiply_checks_what_came_back(self):
         with tempfile.TemporaryDirectory() as folder:
