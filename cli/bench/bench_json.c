@@ -58,9 +58,9 @@ static json_t *make_peers_json(void)
 /* The variables that the library, a peer or an OpenMP run-time may read. */
 static json_t *make_environment_json(void)
 {
-    static const char *const prefixes[] = {"TILEGEMM_", "OMP_",  "GOMP_", "KMP_",
-                                           "OPENBLAS_", "BLIS_", "DNNL_", "MKL_",
-                                           "ONEDNN_",   "CUDA_", "CUBLAS"};
+    static const char *const prefixes[] = {"TILEGEMM_", "OMP_",  "GOMP_",  "KMP_",
+                                           "OPENBLAS_", "BLIS_", "DNNL_",  "MKL_",
+                                           "ONEDNN_",   "CUDA_", "CUBLAS", "CUDNN_"};
     json_t *environment = json_object();
     int is_whole = 1;
     for (char **entry = environ; *entry; entry++) {
