@@ -391,7 +391,7 @@ typedef struct tg_plan tg_plan;
 typedef struct tg_plan_options {
     size_t struct_bytes;
     const char *kernel; /* name of a row of the kernel table, or its first words: "cpu_packed"
-                           (default: the row of the shortest predicted time) */
+                           (default: what the planner chooses by predicted times) */
 } tg_plan_options;
 
 /* Sets *options, which has `struct_bytes` bytes, to the defaults. Errors: INVALID_ARGUMENT. */

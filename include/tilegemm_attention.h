@@ -16,9 +16,8 @@
  * bits of a row of D depend on its own query, its keys and the instruction set alone: never on the
  * number of threads, the batch, the other rows or where memory lies. On a GPU they depend on the
  * sizes of the plan too, which decide how keys are split: on batch_count unless is_batch_invariant
- * is 1. GPUs from compute capability 7.5 on have
- * attention of FP32 and FP64, and from 8.0 on of BF16 and FP16 too, with head sizes up to 256 and
- * lengths up to 2^30.
+ * is 1. GPUs from compute capability 7.5 on have attention of FP32 and FP64, and from 8.0 on of
+ * BF16 and FP16 too, with head sizes up to 256 and lengths up to 2^30.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -89,7 +88,7 @@ typedef struct tg_attention {
     int64_t keys_before, keys_after; /* window around p: p - keys_before <= j <= p + keys_after;
                                             -1: no limit, as after tg_init_attention */
     double soft_cap;                 /* 0: none, else positive */
-    /* The members from here on add operands; each is absent while its flag is 0. */
+    /* These flags but is_batch_invariant add operands; each is absent while its flag is 0. */
     int has_bias;        /* one value for each query and key, added to the score */
     int has_slopes;      /* ALiBi: one factor for each query head */
     int has_log_sum_exp; /* a second output, ln sum_j exp(s_j) of each row */

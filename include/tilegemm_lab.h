@@ -65,7 +65,7 @@ typedef enum tg_refusal {
     TG_REFUSAL_SHAPE,           /* the row does not serve this m, n or k */
     TG_REFUSAL_TOO_LARGE,       /* a size or the grid is above what the row counts to */
     TG_REFUSAL_WORKSPACE,
-    TG_REFUSAL_SLOWER,     /* the row is legal; another is predicted to take less time */
+    TG_REFUSAL_SLOWER,     /* the row is legal; another is chosen by predicted times */
     TG_REFUSAL_NO_PRODUCT, /* the row is legal; no kernel runs, as no product is formed */
     TG_REFUSAL_TEACHING    /* the row is legal; it teaches, and plans take it by name */
 } tg_refusal;
