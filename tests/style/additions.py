@@ -55,9 +55,11 @@ def add_family(tree):
         return rename(text.replace('#include "cuda/families/small.h"\n', header))
 
     tree.write(rename(planner + ".c"), join(".c", "_strips.c", "_relay.c"))
-    tree.write(rename(planner + "_launch.c"), join("_launch.c"))
-    for name in ("small_shape.h", "small_relay_args.h"):
-        tree.write(rename(folder + name), rename(tree.read(folder + name)))
+    relay_args = f'#include "{folder[4:]}small_relay_args.h"\n'
+    tree.write(rename(planner + "_launch.c"),
+               join("_launch.c").replace(rename(relay_args),
+                                         rename(tree.read(folder + "small_relay_args.h"))))
+    tree.write(rename(folder + "small_shape.h"), rename(tree.read(folder + "small_shape.h")))
     tree.double("src/model/tile_model.h", r"^double tgi_model_small_seconds\([^;]*;\n", rename)
     tree.double("src/model/tile_model.c", r"^double tgi_model_small_seconds\(.*?\n}\n",
                 lambda text: "\n" + text.replace("_small_seconds", "_brief_seconds"))

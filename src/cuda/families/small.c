@@ -252,6 +252,9 @@ static void propose_short(const tgi_machine *machine, const tgi_problem *given,
     if (is_transposed)
         tgi_problem_transpose(&p);
     const int lanes_max = count_lanes_max(&p);
+    const unsigned terms = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
+    if (tgi_epilogue_find_used(&p.epilogue) & TGI_OPERANDS_EPILOGUE & ~terms)
+        return;
     if (!proposal->is_legal || p.m > most || p.n > most || p.k > most ||
         p.batch_count > TGI_GRID_HEIGHT_MAX ||
         (p.type == TG_TYPE_FP64 && !tgi_epilogue_is_sum_alone(&p.epilogue)))

@@ -153,7 +153,6 @@ template <tg_type Type, int Along> struct tgi_short {
     static __device__ __forceinline__ float apply(const tgi_short_args &args, const terms &own,
                                                   float sum)
     {
-        static_assert(!tgi_has_further_operands, "C and the bias are all operands");
         const tgi_epilogue &e = args.epilogue;
         const tg_type type = find_d_type(args.sums);
         const tgi_terms_fp32 all = {static_cast<float>(e.alpha), tgi_decode_element(own.c, type),
