@@ -66,7 +66,8 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
         .global_write_bytes = d_bytes + split_bytes,
         .issued_flops = 2.0 * rows * kernel->tile_rows * cols * kernel->tile_cols * depth * batch,
         .threads_per_block = thread_count,
-        .occupancy = (double)(tiling->resident_count * thread_count) / gpu->threads_per_sm};
+        .occupancy =
+            fmin((double)tiling->resident_count * thread_count / gpu->threads_per_sm, 1.0)};
 }
 
 tgi_plan_counts tgi_model_count_plan(const tgi_gpu *gpu, const tgi_kernel *kernel,
