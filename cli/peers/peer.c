@@ -159,6 +159,15 @@ cli_peer *cli_find_peer(const char *name)
     return NULL;
 }
 
+void *cli_find_function(cli_peer *peer, const char *name)
+{
+    void *found = dlsym(peer->handle, name);
+    if (!found)
+        snprintf(peer->reason, sizeof peer->reason, "the library has no %s: %s", name,
+                 peer->remedy);
+    return found;
+}
+
 void cli_find_symbol_path(const void *symbol, char *path)
 {
     Dl_info found;

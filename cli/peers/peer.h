@@ -117,6 +117,9 @@ cli_peer *cli_get_peer(int index);
  * must be opened in table order: MKL, the last, makes its BLAS names global. */
 int cli_open_peer(cli_peer *peer);
 
+/* Returns a function of the peer's open library; NULL with peer->reason filled if it has none. */
+void *cli_find_function(cli_peer *peer, const char *name);
+
 /* Fills the path (under PEER_TEXT_BYTES) of the library that holds `symbol`; "" if unknown. */
 void cli_find_symbol_path(const void *symbol, char *path);
 

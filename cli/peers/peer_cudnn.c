@@ -61,12 +61,9 @@ int cli_bind_cudnn(cli_peer *peer)
         {"cudnnBackendExecute", &cudnn.run},
     };
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *found = dlsym(peer->handle, functions[i].symbol);
-        if (!found) {
-            snprintf(peer->reason, sizeof peer->reason, "the library has no %s: %s",
-                     functions[i].symbol, peer->remedy);
+        void *found = cli_find_function(peer, functions[i].symbol);
+        if (!found)
             return 0;
-        }
         *(void **)functions[i].function = found;
     }
     cli_find_symbol_path(dlsym(peer->handle, "cudnnGetVersion"), peer->path);

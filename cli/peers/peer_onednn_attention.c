@@ -49,11 +49,9 @@ typedef struct onednn_attention {
 int cli_bind_onednn_attention(cli_peer *peer)
 {
 #define BIND_FUNCTION(name)                                                                        \
-    dnnl.name = (__typeof__(name) *)dlsym(peer->handle, #name);                                    \
-    if (!dnnl.name) {                                                                              \
-        snprintf(peer->reason, sizeof peer->reason, "the library has no " #name);                  \
-        return 0;                                                                                  \
-    }
+    dnnl.name = (__typeof__(name) *)cli_find_function(peer, #name);                                \
+    if (!dnnl.name)                                                                                \
+        return 0;
     ONEDNN_FUNCTIONS(BIND_FUNCTION)
 #undef BIND_FUNCTION
     return 1;

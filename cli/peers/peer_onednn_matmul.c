@@ -55,11 +55,9 @@ int cli_bind_onednn(cli_peer *peer)
         return 0;
     }
 #define BIND_FUNCTION(name)                                                                        \
-    dnnl.name = (__typeof__(name) *)dlsym(peer->handle, #name);                                    \
-    if (!dnnl.name) {                                                                              \
-        snprintf(peer->reason, sizeof peer->reason, "the library has no " #name);                  \
-        return 0;                                                                                  \
-    }
+    dnnl.name = (__typeof__(name) *)cli_find_function(peer, #name);                                \
+    if (!dnnl.name)                                                                                \
+        return 0;
     ONEDNN_FUNCTIONS(BIND_FUNCTION)
 #undef BIND_FUNCTION
     return cli_bind_onednn_attention(peer);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "check/check.h"
 #include "core/types.h"
 #include "gpu.h"
 #include "harness/stride.h"
@@ -129,6 +130,30 @@ void gpu_check_long(tg_context *context, const tg_type types[2], uint64_t seed)
         a.has_log_sum_exp = 1;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
         gpu_check_attention(context, &c, i);
+    }
+}
+
+void gpu_check_ones(tg_context *context, const tg_type types[2], int case_count, double units,
+                    uint64_t seed)
+{
+    uint64_t random = stride_choose_seed(seed);
+    for (int i = stride_get_first(); i < case_count; i += stride_get()) {
+        tg_attention a = draw_attention(&random);
+        attention_case c;
+        a.type = types[i % 2];
+        case_open(&c, &a, FILL_V_ONES, 0, &random);
+        assert_int_equal(gpu_attend(context, &c, NULL), TG_STATUS_OK);
+        const tgi_attention_tensor d = tgi_attention_get(&c.attention, TGI_ATTENTION_D);
+        const int64_t count =
+            a.has_query_offsets ? 0 : d.counts[0] * d.counts[1] * d.counts[2] * d.counts[3];
+        const double most = units * (a.type == TG_TYPE_FP64 ? 0x1p-53 : 0x1p-24);
+        for (int64_t e = 0; e < count; e++) {
+            const double value = check_get_element(a.type, c.attention.d.data, e);
+            if (!(fabs(value - 1.0) <= most) && value != 0.0)
+                fail_msg("case %d: %.17g", i, value);
+        }
+        assert_true(case_compare(&c, "cuda") <= 1.0);
+        case_close(&c);
     }
 }
 

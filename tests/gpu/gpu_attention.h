@@ -23,6 +23,11 @@ void gpu_check_hostile(tg_context *context, const tg_type types[2], attention_fi
 /* Checks the parts of long keys, of few queries and of many. */
 void gpu_check_long(tg_context *context, const tg_type types[2], uint64_t seed);
 
+/* Checks that a V of ones gives ones, up to `units` units roundoff of FP32 or FP64, and zeros where
+ * no key is seen. */
+void gpu_check_ones(tg_context *context, const tg_type types[2], int count, double units,
+                    uint64_t seed);
+
 /* Checks that a batch entry has the bits that it has alone, if batch invariance is asked for. */
 void gpu_check_batch_invariance(tg_context *context, tg_type type);
 

@@ -4,7 +4,6 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "check/check.h"
 #include "core/types.h"
 #include "gpu.h"
 #include "gpu_attention.h"
@@ -53,30 +51,12 @@ static void test_mutants_and_batches(void **state)
     tg_destroy_context(context);
 }
 
-/* A V of ones gives ones up to a few roundings, and zeros where no key is seen. */
+/* A V of ones gives ones up to a few roundings. */
 static void test_ones(void **state)
 {
     tg_context *context = gpu_open_context();
-    uint64_t random = stride_choose_seed(23);
     (void)state;
-    for (int i = stride_get_first(); i < ONES_COUNT; i += stride_get()) {
-        tg_attention a = draw_attention(&random);
-        attention_case c;
-        a.type = types[i % 2];
-        case_open(&c, &a, FILL_V_ONES, 0, &random);
-        assert_int_equal(gpu_attend(context, &c, NULL), TG_STATUS_OK);
-        const tgi_attention_tensor d = tgi_attention_get(&c.attention, TGI_ATTENTION_D);
-        const int64_t count =
-            a.has_query_offsets ? 0 : d.counts[0] * d.counts[1] * d.counts[2] * d.counts[3];
-        const double most = ONES_UNITS * (i % 2 ? 0x1p-53 : 0x1p-24);
-        for (int64_t e = 0; e < count; e++) {
-            const double value = check_get_element(a.type, c.attention.d.data, e);
-            if (!(fabs(value - 1.0) <= most) && value != 0.0)
-                fail_msg("case %d: %.17g", i, value);
-        }
-        assert_true(case_compare(&c, "cuda") <= 1.0);
-        case_close(&c);
-    }
+    gpu_check_ones(context, types, ONES_COUNT, ONES_UNITS, 23);
     tg_destroy_context(context);
 }
 
