@@ -36,7 +36,7 @@ typedef struct cli_attention_options {
     const char *paths[CLI_ATTENTION_FILE_COUNT]; /* NULL: none */
     const char *output_path, *device;
     const char *log_sum_exp_path; /* NULL: none */
-    int has_type, has_scale;
+    int has_type, has_scale, is_batch_invariant;
     tg_type type;
     tg_causal causal;
     double scale, soft_cap;

@@ -210,6 +210,7 @@ int cli_make_attention(const cli_attention_options *options, const cli_attention
         return code;
     set_tensors(inputs, a);
     a->has_log_sum_exp = options->log_sum_exp_path != NULL;
+    a->is_batch_invariant = options->is_batch_invariant;
     a->causal = options->causal;
     a->scale = options->has_scale ? options->scale : a->scale;
     a->soft_cap = options->soft_cap;

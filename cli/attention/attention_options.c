@@ -20,6 +20,7 @@ enum attention_option {
     KEY_AFTER,
     KEY_SOFT_CAP,
     KEY_LOG_SUM_EXP,
+    KEY_BATCH_INVARIANT,
     KEY_TYPE,
     KEY_DEVICE,
     KEY_CHECK,
@@ -79,6 +80,9 @@ static const struct argp_option options_table[] = {
      .key = KEY_FILE + CLI_ATTENTION_PAGES,
      .arg = "FILE",
      .doc = "Table of the pages of each batch entry; K and V consist of pages"},
+    {.name = "batch-invariant",
+     .key = KEY_BATCH_INVARIANT,
+     .doc = "Ask for bits of a row that do not depend on other batch entries, on a GPU too"},
     {.name = "type",
      .key = KEY_TYPE,
      .arg = "TYPE",
@@ -216,6 +220,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_LOG_SUM_EXP:
         options->log_sum_exp_path = arg;
+        return 0;
+    case KEY_BATCH_INVARIANT:
+        options->is_batch_invariant = 1;
         return 0;
     case KEY_DEVICE:
         options->device = arg;

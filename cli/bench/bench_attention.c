@@ -213,9 +213,8 @@ int cli_check_attentions(const bench_options *options)
             continue;
         if (options->type_count > 0)
             return refuse("--type", shape, "write the type in the text, such as ...:bf16");
-        if (options->has_precision || options->is_batch_invariant)
-            return refuse(options->has_precision ? "--precision" : "--batch-invariant", shape,
-                          "leave it out: a row's bits never depend on other rows");
+        if (options->has_precision)
+            return refuse("--precision", shape, "leave it out: the type tells it");
         if (options->kernel_name_count > 0)
             return refuse("--kernel", shape, "leave it out: there is one kernel");
         if (options->is_cold)

@@ -257,15 +257,17 @@ int cli_apply_types(bench_options *options)
     for (int i = 0; i < shape_count * type_count && exit_code == CLI_EXIT_OK; i++) {
         bench_shape *shape = &typed[i];
         *shape = options->shapes[i % shape_count];
-        if (shape->is_attention)
-            continue;
-        if (options->type_count > 0)
+        if (options->is_batch_invariant)
+            *(shape->is_attention ? &shape->attention.is_batch_invariant
+                                  : &shape->problem.is_batch_invariant) = 1;
+        if (options->type_count > 0 && !shape->is_attention)
             apply_type(shape, options->types[i / shape_count]);
         if (options->has_precision)
             shape->problem.precision = options->precision;
-        if (options->is_batch_invariant)
-            shape->problem.is_batch_invariant = 1;
-        tg_status status = tg_format_problem(&shape->problem, shape->text, sizeof shape->text);
+        tg_status status =
+            shape->is_attention
+                ? tg_format_attention(&shape->attention, shape->text, sizeof shape->text)
+                : tg_format_problem(&shape->problem, shape->text, sizeof shape->text);
         if (status != TG_STATUS_OK)
             exit_code = cli_report_status(status);
     }

@@ -11,7 +11,8 @@ enum { DIM_COUNT = 4 }; /* batch, heads, rows, elements */
 /* The objects of a call, borrowed. */
 typedef struct attention_arguments {
     PyObject *q, *k, *v, *out, *causal, *scale, *soft_cap, *keys_before, *keys_after, *bias,
-        *slopes, *key_lengths, *log_sum_exp;
+        *slopes, *key_lengths;
+    int has_log_sum_exp, is_batch_invariant;
 } attention_arguments;
 
 typedef struct attention_call {
@@ -253,6 +254,7 @@ static int read_lengths(attention_call *call, PyObject *object)
 static int read_scalars(attention_call *call, const attention_arguments *given)
 {
     tg_attention *a = &call->attention;
+    a->is_batch_invariant = given->is_batch_invariant;
     return read_causal(given->causal, &a->causal) ||
                    read_number(given->scale, "scale", &a->scale) ||
                    read_number(given->soft_cap, "soft_cap", &a->soft_cap) ||
@@ -265,10 +267,8 @@ static int read_scalars(attention_call *call, const attention_arguments *given)
 
 static int describe(attention_call *call, const attention_arguments *given)
 {
-    const int has_log_sum_exp = PyObject_IsTrue(given->log_sum_exp);
-    return has_log_sum_exp < 0 || borrow_arrays(call, given) || describe_operands(call) ||
-                   read_scalars(call, given) || describe_results(call, has_log_sum_exp) ||
-                   describe_additions(call) ||
+    return borrow_arrays(call, given) || describe_operands(call) || read_scalars(call, given) ||
+                   describe_results(call, given->has_log_sum_exp) || describe_additions(call) ||
                    tgpy_context_find(call->q.is_on_gpu, call->q.device_index, &call->context)
                ? -1
                : 0;
@@ -334,9 +334,9 @@ static PyObject *take_results(attention_call *call)
 PyObject *tgpy_attend(PyObject *module, PyObject *values, PyObject *keywords)
 {
     (void)module;
-    static char *names[] = {"q",      "k",           "v",           "out",        "causal",
-                            "scale",  "soft_cap",    "keys_before", "keys_after", "bias",
-                            "slopes", "key_lengths", "log_sum_exp", NULL};
+    static char *names[] = {"q",     "k",        "v",           "out",         "causal",
+                            "scale", "soft_cap", "keys_before", "keys_after",  "batch_invariant",
+                            "bias",  "slopes",   "key_lengths", "log_sum_exp", NULL};
     PyObject *none = Py_None;
     attention_arguments g = {.out = none,
                              .causal = none,
@@ -346,12 +346,11 @@ PyObject *tgpy_attend(PyObject *module, PyObject *values, PyObject *keywords)
                              .keys_after = none,
                              .bias = none,
                              .slopes = none,
-                             .key_lengths = none,
-                             .log_sum_exp = none};
-    if (!PyArg_ParseTupleAndKeywords(values, keywords, "OOO|O$OOOOOOOOO:attention", names, &g.q,
+                             .key_lengths = none};
+    if (!PyArg_ParseTupleAndKeywords(values, keywords, "OOO|O$OOOOOpOOOp:attention", names, &g.q,
                                      &g.k, &g.v, &g.out, &g.causal, &g.scale, &g.soft_cap,
-                                     &g.keys_before, &g.keys_after, &g.bias, &g.slopes,
-                                     &g.key_lengths, &g.log_sum_exp))
+                                     &g.keys_before, &g.keys_after, &g.is_batch_invariant, &g.bias,
+                                     &g.slopes, &g.key_lengths, &g.has_log_sum_exp))
         return NULL;
     attention_call call = {.key_lengths = NULL};
     tgpy_array *const arrays[] = {&call.q,    &call.k,      &call.v,          &call.d,
@@ -368,7 +367,7 @@ PyObject *tgpy_attend(PyObject *module, PyObject *values, PyObject *keywords)
 const char tgpy_attend_doc[] =
     "attention($module, q, k, v, out=None, *, causal=False, scale=None, soft_cap=None,"
     " keys_before=None, keys_after=None, bias=None, slopes=None, key_lengths=None,"
-    " log_sum_exp=False)\n"
+    " log_sum_exp=False, batch_invariant=False)\n"
     "--\n\n"
     "Return softmax(scale * q @ k.T + bias) @ v of each head.\n\n"
     "q is (batch, heads, m, d), k is (batch, kv_heads, n, d), v is (batch, kv_heads, n, dv) and\n"
@@ -387,10 +386,11 @@ const char tgpy_attend_doc[] =
     "slopes    ALiBi: array of heads values of the bias's type\n"
     "key_lengths  a sequence: the keys that count in each batch entry\n"
     "log_sum_exp  True: return also the logarithm of each row's sum of exponentials, an array\n"
-    "          (batch, heads, m) of the bias's type\n\n"
+    "          (batch, heads, m) of the bias's type\n"
+    "batch_invariant  True: on a GPU, too, the bits of a row depend on no other batch entry\n\n"
     "A row that sees no key is zero. tilegemm_attention.h states the error bound. On the\n"
     "CPU the bits of a row depend on its query and keys alone. The GIL is released. Exceptions\n"
-    "are those of matmul. On a GPU d and dv are at most 256 (float32, float64: 128 on some).\n\n"
+    "are those of matmul. On a GPU d and dv are at most 256.\n\n"
     ">>> import numpy, tilegemm\n"
     ">>> q = numpy.array([[0, 0], [100, 0]], dtype=numpy.float32)\n"
     ">>> k = numpy.array([[1, 0], [0, 1]], dtype=numpy.float32)\n"

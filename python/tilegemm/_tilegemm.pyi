@@ -69,6 +69,7 @@ def attention(
     slopes: _Array | None = None,
     key_lengths: Sequence[SupportsIndex] | None = None,
     log_sum_exp: Literal[False] = False,
+    batch_invariant: bool = False,
 ) -> _A: ...
 @overload
 def attention(
@@ -86,6 +87,7 @@ def attention(
     slopes: _Array | None = None,
     key_lengths: Sequence[SupportsIndex] | None = None,
     log_sum_exp: Literal[True],
+    batch_invariant: bool = False,
 ) -> tuple[_A, _A]: ...
 def describe(
     a: _Array,

@@ -129,6 +129,12 @@ class Attention(MultiplyCase):
         done = self.call(*self.QKV, "--quiet")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
+    def test_batch_invariant(self):
+        self.save(q=self.make(2, 4, 5, 8), k=self.make(2, 2, 7, 8), v=self.make(2, 2, 7, 8))
+        told = json.loads(self.call(*self.QKV, "--batch-invariant", "--check", "--json").stdout)
+        self.assertEqual((told["attention"], told["check"]["ok"]),
+                         ("2,4,2,5,7,8:batch_invariant", True))
+
     def test_sample(self):
         """Large arrays are checked in a sample, which has the first row."""
         self.save(q=self.make(1, 4, 1100, 64), k=self.make(1, 4, 1100, 64),

@@ -54,6 +54,12 @@ class Attention(BenchCase):
         self.assertEqual(done.stdout.count("\n1,2,2,9,9,8  fp32"), 2)
         self.assertEqual(done.stdout.count("\n8x8x8  fp32"), 2)
 
+    def test_batch_invariant(self):
+        record, = self.load("--attention", "3,2,2,9,9,8", "--batch-invariant", "--peer",
+                            "none")["records"]
+        self.assertEqual((record["shape"], record["is_right"]),
+                         ("3,2,2,9,9,8:batch_invariant", True))
+
     def test_wrong_kernel(self):
         done = self.call("--attention", "1,2,2,9,9,8", "--peer", "none",
                          program=PROGRAMS["wrong"])
@@ -68,7 +74,6 @@ class Attention(BenchCase):
                 (["--attention", text + ":lengths"], "a list is not for --attention"),
                 (["--attention", text, "--type", "fp64"], "--type is not for --attention"),
                 (["--attention", text, "--precision", "tf32"], "--precision is not for"),
-                (["--attention", text, "--batch-invariant"], "--batch-invariant is not for"),
                 (["--attention", text, "--kernel", "all"], "--kernel is not for"),
                 (["--attention", text, "--cold"], "--cold is not for"),
                 (["--attention", text, "--peer", "cudnn"], "'cudnn' runs on a GPU")):

@@ -145,6 +145,14 @@ def test_bfloat16():
     assert (abs(result.astype("float64") - exact[0]) <= 2.0 ** -8 * abs(exact[0]) + 1e-4).all()
 
 
+def test_batch_invariant():
+    q, k, v = make(3, 4, 9, 16), make(3, 2, 40, 16), make(3, 2, 40, 16)
+    whole = tilegemm.attention(q, k, v, causal=True, batch_invariant=True)
+    for entry in range(3):
+        alone = tilegemm.attention(q[entry], k[entry], v[entry], causal=True, batch_invariant=True)
+        assert numpy.array_equal(alone, whole[entry])
+
+
 def test_interfaces():
     q, k, v = make(2, 5, 8), make(2, 6, 8), make(2, 6, 8)
     expected = tilegemm.attention(q, k, v)
