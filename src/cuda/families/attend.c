@@ -149,7 +149,7 @@ typedef struct attention_search {
 } attention_search;
 
 /* Tries numbers of splits of the keys for the choice's clusters and warps: 1, the most splits whose
- * blocks have room at once, and a half, a third and a quarter of those. */
+ * blocks have room at once, and parts of those. */
 static void try_splits(attention_search *search, tgi_attention_choice *tried, int64_t blocks,
                        int64_t room, int64_t most)
 {
@@ -157,9 +157,10 @@ static void try_splits(attention_search *search, tgi_attention_choice *tried, in
     if (tried->cluster_count > 1)
         room = least_of(room, count_cluster_room(search->machine, tried->cluster_count));
     const int64_t filling =
-        least_of(room / most_of(blocks * tried->cluster_count, 1), most / shares);
-    for (int i = 0; i < 5; i++) {
-        tried->split_count = i == 0 ? 1 : filling / i;
+        least_of(room / most_of(blocks * tried->cluster_count, 1), tgi_divide_up(most, shares));
+    static const int parts[] = {0, 24, 21, 12, 8, 6}; /* 24 of them are all */
+    for (int i = 0; i < 6; i++) {
+        tried->split_count = i == 0 ? 1 : filling * parts[i] / 24;
         if (tried->split_count <= (i > 0))
             continue;
         tgi_cuda_divide_keys(search->machine, search->attention, blocks, tried);

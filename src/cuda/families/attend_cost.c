@@ -47,13 +47,26 @@ static int has_edges(const tg_attention *a)
     return tgi_attention_find_window(a).after < a->n;
 }
 
-/* Returns the time of reading K and V from memory, or 0 if the L2 cache holds them. */
+/* Returns the bytes of a key of all heads, K and V. */
+static double count_key_bytes(const tg_attention *a)
+{
+    return (double)(tgi_type_bytes(a->type) * (a->head_size + a->v_head_size) * a->batch_count *
+                    a->kv_head_count);
+}
+
+/* Returns the share of K and V that the L2 cache no longer holds when the next call reads them. */
+static double find_far_share(const tgi_machine *machine, const tg_attention *a)
+{
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const double held = count_key_bytes(a) * (double)a->n / (double)machine->l2_bytes;
+    return fmin(1.0, fmax(0.0, (held - f->l2_whole) / (f->l2_lost - f->l2_whole)));
+}
+
+/* Returns the time of reading from memory what the L2 cache does not hold of K and V. */
 static double predict_memory(const tgi_machine *machine, const tg_attention *a, double keys)
 {
     const tgi_attention_figures *f = tgi_figures_find_attention();
-    const double row = 2.0 * (double)(a->head_size + a->v_head_size) * (double)a->batch_count *
-                       (double)a->kv_head_count;
-    return row * (double)a->n > (double)machine->l2_bytes ? f->memory_byte * row * keys : 0.0;
+    return f->memory_byte * find_far_share(machine, a) * count_key_bytes(a) * keys;
 }
 
 /* Returns the time that K and V take at least: all reads of them from the L2 cache or, if they are
@@ -155,16 +168,17 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
     const int64_t warps = warp_splits * sharers;
     time += f->thin_shared * (double)(sharers - 1);
     const double crowd = 1.0 + f->thin_crowd * (double)(tgi_divide_up(warps, SCHEDULERS) - 1);
-    const int is_far = predict_memory(machine, a, 1.0) > 0.0;
-    /* Blocks of a cluster are neighbours in pairs, which share a way to memory. */
-    const double pair = is_far && blocks > 1 ? 1.0 + f->pair : 1.0;
+    const double far_share = find_far_share(machine, a);
+    /* Blocks of larger clusters lie close together and share ways to memory. */
+    const double pair = blocks > 2 ? 1.0 + f->pair * far_share : 1.0;
     const double steps =
         rounds * count_steps(a, choice, rounds <= 1.0) * count(f->thin_step, row) * crowd;
     const double read =
         count_steps(a, choice, 0) * row->keys * (double)warp_splits; /* keys of a block */
     const double reads = predict_reads(machine, a, choice);
-    const double bytes =
-        4.0 * row->head_size * read * (double)tiles * (is_far ? f->far_byte : f->thin_byte);
+    const double byte = f->thin_byte + far_share * (f->far_byte - f->thin_byte);
+    const double bytes = 4.0 * row->head_size * read * (double)tiles * byte *
+                         (a->head_size < row->head_size ? 1.0 + f->thin_part : 1.0);
     const double most = fmax(fmax(steps, bytes), reads);
     return rounds * time + pair * (most + f->read_overlap * (steps + bytes + reads - most));
 }
@@ -188,7 +202,9 @@ static double predict_few_keys(const tgi_machine *machine, const tg_attention *a
                   (double)choice->subtile_count * (f->few_keys_subtile + steps * f->few_keys_step);
     if (choice->kept_keys > row->keys)
         wave += f->kept + f->kept_step * ceil(steps / (double)readers);
-    return f->few_keys_start + f->few_keys_row * (double)(rows < 16 ? rows : 16) +
+    return f->few_keys_start +
+           fmin((double)(groups * choice->tile_count) / (double)sm_count, 1.0) * f->few_keys_fill +
+           f->few_keys_row * (double)(rows < 16 ? rows : 16) +
            (warp_splits > 1 ? f->few_keys_join * (double)warp_splits : 0.0) + (double)waves * wave +
            tiles * ((double)(warp_splits > 1 ? warps : row->warps * 16 / row->queries) *
                         (f->few_keys_tile + count_steps(a, choice, 0) * f->few_keys_key_step) +
@@ -206,8 +222,9 @@ static double predict_short(const tgi_machine *machine, const tg_attention *a,
     const double keys = (double)choice->step_keys, size = choice->row->head_size;
     const double steps = count_steps(a, choice, waves <= 1);
     const double passing = fmax(0.0, steps - (double)(choice->kept_keys / choice->step_keys));
-    const double subtile = f->short_subtile * size + passing * f->short_passing +
-                           (has_edges(a) ? f->short_edge : 0.0) +
+    const double rows = (double)(a->m < choice->row->queries ? a->m : choice->row->queries);
+    const double subtile = (f->short_subtile + f->short_row * rows) * size +
+                           passing * f->short_passing + (has_edges(a) ? f->short_edge : 0.0) +
                            steps * (f->short_step + f->short_key * keys);
     const double tiles =
         (double)groups * (double)tgi_divide_up(a->m, choice->row->queries) / (double)sm_count;
@@ -237,9 +254,8 @@ static double predict_real(const tgi_machine *machine, const tg_attention *a,
         most = fmax(most, steps);
         mean += steps / (double)looked;
     }
-    const double bytes = (double)tgi_type_bytes(a->type) / 2.0;
     return fmax(tgi_cuda_predict_real(machine, a, choice, blocks, most, mean),
-                f->real_start + bytes * predict_memory(machine, a, (double)a->n));
+                f->real_start + predict_memory(machine, a, (double)a->n));
 }
 
 int64_t tgi_cuda_count_held(const tgi_machine *machine, const tgi_attention_choice *choice)
