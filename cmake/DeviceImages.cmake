@@ -81,14 +81,32 @@ function(tg_choose_architectures range options names)
     set(${names} "${found}" PARENT_SCOPE)
 endfunction()
 
+# tg_compile_device_image(image source option...): `source` becomes the image for the architectures
+# of the options, NAME.fatbin, with the compiler's report beside it as NAME.txt.
+function(tg_compile_device_image image source)
+    get_filename_component(name "${image}" NAME_WE)
+    get_filename_component(folder "${image}" DIRECTORY)
+    file(RELATIVE_PATH path "${PROJECT_SOURCE_DIR}/src" "${source}")
+    add_custom_command(OUTPUT "${image}"
+        BYPRODUCTS "${folder}/${name}.txt"
+        COMMAND "${CMAKE_COMMAND}" "-DREPORT=${folder}/${name}.txt"
+                -P "${PROJECT_SOURCE_DIR}/cmake/CompileImage.cmake" --
+                "${TG_NVCC}" -fatbin -std=c++17 -O3 --Werror all-warnings -Xptxas -v
+                -I "${PROJECT_SOURCE_DIR}/src" -I "${PROJECT_SOURCE_DIR}/include"
+                ${ARGN} -MD -MF "${image}.d" -o "${image}" "${source}"
+        DEPENDS "${source}"
+        DEPFILE "${image}.d"
+        COMMENT "Compiling device code ${path}"
+        VERBATIM)
+endfunction()
+
 # tg_add_device_images(target image_source entry...): an entry is a source under the current folder,
 # the range of architectures that it is compiled for, "kernels/dmma/dmma.cu:80-", without one "75-",
 # and the image with whose machine code its own is packed, if that is much the same. All PTX of an
 # architecture is one pack, because a driver compiles it for longer than a pack takes to unpack.
 # image_source, a source of `target`, embeds the packs and reads from images.def which code each
-# image has and where, and for which instruction sets of isa.def the build has code. The compiler's
-# report on each image lies beside it as NAME.txt. Packs are a target of their own, so that images
-# compile at the same time as host objects.
+# image has and where, and for which instruction sets of isa.def the build has code. Packs are a
+# target of their own, so that images compile at the same time as host objects.
 function(tg_add_device_images target image_source)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/images")
     file(MAKE_DIRECTORY "${folder}")
@@ -116,18 +134,7 @@ function(tg_add_device_images target image_source)
         set(image "${folder}/${name}.fatbin")
         tg_choose_architectures("${range}" options codes)
         if(NOT options STREQUAL "")
-            add_custom_command(OUTPUT "${image}"
-                BYPRODUCTS "${folder}/${name}.txt"
-                COMMAND "${CMAKE_COMMAND}" "-DREPORT=${folder}/${name}.txt"
-                        -P "${PROJECT_SOURCE_DIR}/cmake/CompileImage.cmake" --
-                        "${TG_NVCC}" -fatbin -std=c++17 -O3 --Werror all-warnings -Xptxas -v
-                        -I "${CMAKE_CURRENT_SOURCE_DIR}" -I "${PROJECT_SOURCE_DIR}/include"
-                        ${options} --compress-mode=none -MD -MF "${image}.d" -o "${image}"
-                        "${source}"
-                DEPENDS "${source}"
-                DEPFILE "${image}.d"
-                COMMENT "Compiling device code ${path}"
-                VERBATIM)
+            tg_compile_device_image("${image}" "${source}" ${options} --compress-mode=none)
         endif()
         foreach(code IN LISTS codes)
             string(REGEX REPLACE "^compute_.*" "ptx" packed "${code}")

@@ -37,9 +37,9 @@ TG_API int tg_get_kernel_count(void);
  * context. */
 TG_API tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_info *info);
 
-/* Do the same for the rungs of attention, which only the simulator runs: their device is "sim",
- * tile_rows is the queries of a block, tile_cols the largest head size, and ladder_rung counts from
- * 1. */
+/* Do the same for the rungs of attention, which the library runs in the simulator alone: their
+ * device is "sim", tile_rows is the queries of a block, tile_cols the largest head size, and
+ * ladder_rung counts from 1. */
 TG_API int tg_get_attention_rung_count(void);
 TG_API tg_status tg_get_attention_rung(const tg_context *context, int index, tg_kernel_info *info);
 

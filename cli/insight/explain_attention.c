@@ -117,7 +117,7 @@ tg_status cli_parse_rung_attention(const char *text, const char *kernel, const c
     const tg_status status = tg_parse_attention(text, attention, sizeof *attention);
     if (strcmp(kernel, "all") != 0)
         return status;
-    const int has_16_bits = strcmp(rung, "attention_mma") == 0;
+    const int has_16_bits = strncmp(rung, "attention_mma", 13) == 0;
     if (has_16_bits != (tg_get_type_bytes(attention->type) == 2))
         attention->type = has_16_bits ? TG_TYPE_BF16 : TG_TYPE_FP32;
     return status;

@@ -17,16 +17,15 @@ enum { key_launch = CLI_KEY_OWN };
 
 static const char example[] = "256x256x256";
 
-/* The simulator runs up to simulated_products_most multiply-adds, so that a user does not wait
- * long. It runs all blocks up to whole_products_most; above that, some blocks represent the others.
- * Counts are exact if the tile consists of whole sectors, as in every row of the table. */
-static const double simulated_products_most = (double)(1 << 25);
+/* The simulator runs all blocks of products up to whole_products_most; above that, some blocks
+ * represent the others. Counts are exact if the tile consists of whole sectors, as in every row of
+ * the table. */
 static const int64_t whole_products_most = 1 << 20;
 
 static const struct argp_option option_list[] = {
     {"kernel", CLI_KEY_KERNEL, "NAMES", 0,
      "GPU kernels, separated by commas: names that `tilegemm kernels` lists, or "
-     "families (edges), which stand for their first row",
+     "families (edges), which stand for their first row; for an attention its rungs",
      0},
     {"device", CLI_KEY_DEVICE, "NAME", 0,
      "cuda (the first GPU, the default), cuda:N, or sim (only model and simulator)", 0},
@@ -92,14 +91,17 @@ static int find_rows(profile_options *options)
     for (const char *name = options->query.kernel; name && exit_code == CLI_EXIT_OK;) {
         size_t length = strcspn(name, ",");
         const char *row;
-        tg_status status = find_row(name, length, &row);
+        tg_status status = options->is_attention
+                               ? cli_find_rung(options->query.shape, name, length, &row)
+                               : find_row(name, length, &row);
         if (status != TG_STATUS_OK)
             return cli_report_status(status);
         if (!row) {
-            cli_print_error(
-                "--kernel = '%.*s' is not a kernel or family of a GPU; `tilegemm kernels` "
-                "lists the names",
-                (int)length, name);
+            cli_print_error("--kernel = '%.*s' is not a %s", (int)length, name,
+                            options->is_attention
+                                ? "rung of attention; pass attention_naive, attention_tiled or "
+                                  "attention_mma"
+                                : "kernel or family of a GPU; `tilegemm kernels` lists the names");
             return CLI_EXIT_MISSING;
         }
         exit_code = add_row(options, row);
@@ -147,8 +149,8 @@ static int simulate(const explain_case *shown, profile_entry *entry)
 {
     simulated_operands operands;
     const tg_simulation *simulation = NULL;
-    if ((double)shown->m * (double)shown->n * (double)shown->k > simulated_products_most) {
-        entry->note = "not simulated: above 2^25 multiply-adds; see `tilegemm simulate`";
+    if ((double)shown->m * (double)shown->n * (double)shown->k > PROFILE_PRODUCTS_MOST) {
+        entry->note = PROFILE_NOT_SIMULATED;
         return CLI_EXIT_OK;
     }
     if (!cli_make_kernel_operands(entry->kernel, shown->m, shown->n, shown->k, 0, &operands)) {
@@ -217,13 +219,29 @@ static void leave_out_counters(profile_report *report)
     }
 }
 
+static explain_case show_product(const tg_problem *problem)
+{
+    return (explain_case){.m = problem->d.row_count,
+                          .n = problem->d.col_count,
+                          .k = problem->op_a == TG_OPERATION_NONE ? problem->a.col_count
+                                                                  : problem->a.row_count};
+}
+
+static explain_case show_attention(const profile_options *options)
+{
+    tg_attention attention; /* the text was read before */
+    tg_parse_attention(options->query.shape, &attention, sizeof attention);
+    return (explain_case){.m = attention.m,
+                          .n = attention.n,
+                          .k = attention.head_size,
+                          .attention = options->query.shape};
+}
+
 static int report_kernels(const profile_options *options)
 {
-    profile_report report = {.entry_count = options->name_count};
-    report.shown.m = options->problem.d.row_count;
-    report.shown.n = options->problem.d.col_count;
-    report.shown.k = options->problem.op_a == TG_OPERATION_NONE ? options->problem.a.col_count
-                                                                : options->problem.a.row_count;
+    profile_report report = {.entry_count = options->name_count,
+                             .shown = options->is_attention ? show_attention(options)
+                                                            : show_product(&options->problem)};
     for (int i = 0; i < options->name_count; i++)
         report.entries[i].kernel = options->names[i];
     int exit_code = cli_find_chip(options->query.gpus[0],
@@ -233,7 +251,9 @@ static int report_kernels(const profile_options *options)
     else if (exit_code == CLI_EXIT_OK)
         exit_code = cli_count_kernels(options, &report);
     for (int i = 0; i < report.entry_count && exit_code == CLI_EXIT_OK; i++)
-        exit_code = predict(options, &report.shown, &report.entries[i]);
+        exit_code = options->is_attention
+                        ? cli_predict_rung(options->query.shape, &report.shown, &report.entries[i])
+                        : predict(options, &report.shown, &report.entries[i]);
     if (exit_code == CLI_EXIT_OK && options->query.has_json)
         exit_code = cli_print_json(cli_make_profile_json(&report));
     else if (exit_code == CLI_EXIT_OK)
@@ -245,16 +265,19 @@ static int report_kernels(const profile_options *options)
 const struct argp cli_argp_profile = {
     .options = option_list,
     .parser = parse_option,
-    .args_doc = "MxNxK",
+    .args_doc = "MxNxK|B,H,HKV,M,N,D",
     .doc = "Measure the memory accesses and the time of kernels on a GPU by Nsight Compute, and "
            "compare them with the model and the simulator.\v"
            "Each kernel runs as often as the profiler needs, with empty caches. All shapes of "
-           "`tilegemm bench` are accepted. The model's time includes 3 us for a launch, the "
+           "`tilegemm bench` are accepted. The text of an attention has commas; its kernels are "
+           "attention_naive, attention_tiled and attention_mma, in FP32 and, the last one, in 16 "
+           "bits whatever the text says. The model's time includes 3 us for a launch, the "
            "counter's does not. The profiler is ncu, found on PATH or by TILEGEMM_NCU; it does "
            "not change the clocks.\n\n"
            "Examples:\n"
            "  tilegemm profile 256x256x256 --kernel edges,transposed\n"
            "  tilegemm profile 4096x4096x4096:nt --kernel simt --json\n"
+           "  tilegemm profile 1,4,2,256,256,64:causal --kernel attention_tiled\n"
            "  tilegemm profile 256x256x256 --kernel edges,transposed --device sim",
 };
 
@@ -263,16 +286,20 @@ int cli_run_profile(int argc, char **argv)
     profile_options options = {.query = {.device = "cuda", .shape_example = example}};
     if (cli_parse_words(argc, argv, &cli_argp_profile, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
-    tg_status status =
-        tg_parse_problem(options.query.shape, &options.problem, sizeof options.problem);
+    options.is_attention = strchr(options.query.shape, ',') != NULL;
+    tg_status status = TG_STATUS_OK;
+    if (!options.is_attention)
+        status = tg_parse_problem(options.query.shape, &options.problem, sizeof options.problem);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
     int exit_code = check_device(&options);
-    if (exit_code == CLI_EXIT_OK)
+    if (exit_code == CLI_EXIT_OK && !options.is_attention)
         exit_code = check_sizes(&options);
     if (exit_code == CLI_EXIT_OK)
         exit_code = find_rows(&options);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
-    return options.is_launch ? cli_launch_kernels(&options) : report_kernels(&options);
+    if (options.is_launch)
+        return options.is_attention ? cli_launch_rungs(&options) : cli_launch_kernels(&options);
+    return report_kernels(&options);
 }

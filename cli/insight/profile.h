@@ -9,7 +9,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum { PROFILE_KERNEL_CAPACITY = 64 };
+/* The simulator runs up to PROFILE_PRODUCTS_MOST multiply-adds, so that a user does not wait
+ * long. */
+enum { PROFILE_KERNEL_CAPACITY = 64, PROFILE_PRODUCTS_MOST = 1 << 25 };
+#define PROFILE_NOT_SIMULATED "not simulated: above 2^25 multiply-adds; see `tilegemm simulate`"
 
 /* The counters of the profiler: PROFILE_COUNTER(key, metric of Nsight Compute, how to add the
  * launches of one call: SUM, or MEAN weighted by time). */
@@ -23,7 +26,8 @@ enum profile_counter {
 typedef struct profile_options {
     cli_query query; /* gpu NULL: the GPU here, else h200 */
     int is_launch;
-    tg_problem problem;
+    int is_attention;   /* the shape is the text of an attention, whose rungs are named */
+    tg_problem problem; /* unused if is_attention */
     /* The rows of the kernel table that --kernel names, in its order. */
     const char *names[PROFILE_KERNEL_CAPACITY];
     int name_count;
@@ -53,6 +57,16 @@ typedef struct profile_report {
 /* Calls each kernel once on the GPU; this is the process that the profiler watches. Returns a
  * cli_exit. */
 int cli_launch_kernels(const profile_options *options);
+
+/* Does the same with rungs of attention. */
+int cli_launch_rungs(const profile_options *options);
+
+/* Sets *row to the rung that a name of `length` bytes means, and that takes the attention in
+ * `text`; NULL if nothing has that name. Types are those of cli_parse_rung_attention for "all". */
+tg_status cli_find_rung(const char *text, const char *name, size_t length, const char **row);
+
+/* Fills in the model's and the simulator's counts of a rung. Returns a cli_exit. */
+int cli_predict_rung(const char *text, const explain_case *shown, profile_entry *entry);
 
 /* Runs Nsight Compute on `tilegemm profile --launch`, and fills the command and the counted values
  * of the entries, whose kernels are given. Returns a cli_exit. If Nsight Compute is not installed,

@@ -15,9 +15,18 @@ static const char *const keys[PROFILE_COUNTER_COUNT] = {
 #undef PROFILE_COUNTER
 };
 
+/* Returns a counter of ldmatrix, or 0 if it was not counted: recordings of kernels that do without
+ * ldmatrix leave it out. */
+static double get_matrix_count(const profile_entry *entry, int counter)
+{
+    const double count = entry->counted[counter];
+    return isnan(count) ? 0.0 : count;
+}
+
 double cli_get_counted_turns(const profile_entry *entry)
 {
-    return entry->counted[PROFILE_load_turns] + entry->counted[PROFILE_store_turns];
+    return entry->counted[PROFILE_load_turns] + entry->counted[PROFILE_store_turns] +
+           get_matrix_count(entry, PROFILE_matrix_load_turns);
 }
 
 double cli_get_added_turns(const profile_entry *entry)
@@ -42,6 +51,11 @@ int cli_list_triples(const profile_entry *entry, profile_triple triples[PROFILE_
     const tg_prediction *prediction = &entry->model.prediction;
     const double *counted = entry->counted;
     const double none = (double)NAN;
+    /* Attention has other operations beside multiply-adds, which alone are counted. */
+    const int is_attention = strncmp(entry->kernel, "attention_", 10) == 0;
+    const double flops = is_attention ? none : 2.0 * counted[PROFILE_fp32_multiply_adds];
+    const double loads =
+        counted[PROFILE_shared_loads] + get_matrix_count(entry, PROFILE_matrix_loads);
 #define SHARED(key, field, value)                                                                  \
     {                                                                                              \
         key, (double)model->field, (double)simulated->field, value                                 \
@@ -52,10 +66,10 @@ int cli_list_triples(const profile_entry *entry, profile_triple triples[PROFILE_
         SHARED("global_store_requests", global_store_requests,
                counted[PROFILE_global_store_requests]),
         SHARED("global_store_sectors", global_store_sectors, counted[PROFILE_global_store_sectors]),
-        SHARED("counter_shared_loads", counter_shared_loads, counted[PROFILE_shared_loads]),
+        SHARED("counter_shared_loads", counter_shared_loads, loads),
         SHARED("counter_shared_turns", counter_shared_turns, cli_get_counted_turns(entry)),
         SHARED("counter_bank_conflicts", counter_bank_conflicts, cli_get_counted_conflicts(entry)),
-        SHARED("issued_flops", issued_flops, 2.0 * counted[PROFILE_fp32_multiply_adds]),
+        SHARED("issued_flops", issued_flops, flops),
         {"dram_read_bytes", prediction->dram_read_bytes, none, counted[PROFILE_dram_read_bytes]},
         {"dram_write_bytes", prediction->dram_write_bytes, none, counted[PROFILE_dram_write_bytes]},
         {"occupancy", prediction->occupancy, none, 0.01 * counted[PROFILE_occupancy_percent]},
@@ -178,9 +192,10 @@ json_t *cli_make_profile_json(const profile_report *report)
         is_whole = cli_append_json(list, make_entry(&report->entries[i]));
     list = cli_keep_whole_json(list, is_whole);
     return json_pack(
-        "{s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "m", (json_int_t)report->shown.m, "n",
-        (json_int_t)report->shown.n, "k", (json_int_t)report->shown.k, "gpu",
-        report->shown.chip.name, "gpu_title", cli_make_text_json(report->shown.chip.title),
-        "gpu_source", cli_make_text_json(report->shown.chip_source), "command",
+        "{s:I, s:I, s:I, s:s?, s:s, s:o, s:o, s:o, s:o}", "m", (json_int_t)report->shown.m, "n",
+        (json_int_t)report->shown.n, "k", (json_int_t)report->shown.k, "attention",
+        report->shown.attention, "gpu", report->shown.chip.name, "gpu_title",
+        cli_make_text_json(report->shown.chip.title), "gpu_source",
+        cli_make_text_json(report->shown.chip_source), "command",
         report->command ? cli_make_text_json(report->command) : json_null(), "kernels", list);
 }

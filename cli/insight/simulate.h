@@ -16,6 +16,11 @@ void cli_print_simulation(const tg_simulation *simulation, const char *sizes, in
  * cli_exit. */
 int cli_simulate_attention(const cli_query *query, int has_lines, int without_barrier);
 
+/* Gives Q, K, V and D of an attention without gaps memory with small numbers. Returns 0 after an
+ * error line. The caller always frees them with cli_free_attention_tensors. */
+int cli_make_attention_tensors(tg_attention *attention);
+void cli_free_attention_tensors(tg_attention *attention);
+
 /* The operands A (m x k), B (k x n) and D (m x n), with a gap behind each that no kernel may
  * touch. */
 typedef struct simulated_operands {

@@ -52,7 +52,7 @@ static void *make_tensor(const tg_attention *attention, int64_t head_count, int6
     return memory;
 }
 
-static void free_tensors(tg_attention *attention)
+void cli_free_attention_tensors(tg_attention *attention)
 {
     free(attention->q.data);
     free(attention->k.data);
@@ -60,14 +60,16 @@ static void free_tensors(tg_attention *attention)
     free(attention->d.data);
 }
 
-static tg_status make_tensors(tg_attention *a)
+int cli_make_attention_tensors(tg_attention *a)
 {
     a->q.data = make_tensor(a, a->head_count, a->m);
     a->k.data = make_tensor(a, a->kv_head_count, a->n);
     a->v.data = make_tensor(a, a->kv_head_count, a->n);
     a->d.data = make_tensor(a, a->head_count, a->m);
-    return a->q.data && a->k.data && a->v.data && a->d.data ? TG_STATUS_OK
-                                                            : TG_STATUS_OUT_OF_MEMORY;
+    if (a->q.data && a->k.data && a->v.data && a->d.data)
+        return 1;
+    cli_print_error("out of memory; pass a smaller attention");
+    return 0;
 }
 
 /* Keeps the counts and the predicted times. */
@@ -131,18 +133,16 @@ static tg_status run_rung(attention_runs *runs, const char *name)
     if (status ||
         (status = tg_explain_attention(&runs->chips[0].chip, name, &attention, &explained)))
         return status;
-    status = make_tensors(&attention);
-    if (status == TG_STATUS_OK) {
+    status = TG_STATUS_OUT_OF_MEMORY;
+    if (cli_make_attention_tensors(&attention)) {
         cli_start_progress(&runs->progress, name);
         status = tg_simulate_attention(&options, &attention, &simulation);
         cli_end_progress(&runs->progress);
-    } else {
-        cli_print_error("out of memory; pass a smaller attention");
     }
     if (simulation)
         show(runs, &attention, simulation);
     tg_destroy_simulation(simulation);
-    free_tensors(&attention);
+    cli_free_attention_tensors(&attention);
     return status;
 }
 

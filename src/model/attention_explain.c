@@ -42,7 +42,7 @@ static double count_multiply_cycles(const tgi_gpu *gpu, const tgi_attention_rung
 }
 
 /* Fills the DRAM traffic: each operand once, plus the scores of rung 1. L2 keeps the scores of
- * running blocks until they are read, if it has room. */
+ * running blocks until they are read, as far as it has room. */
 static void count_dram(const tgi_gpu *gpu, const tgi_attention_rung *rung, const tg_attention *a,
                        tg_prediction *p)
 {
@@ -52,12 +52,13 @@ static void count_dram(const tgi_gpu *gpu, const tgi_attention_rung *rung, const
     const double score_bytes =
         4.0 * (double)a->batch_count * (double)a->head_count * (double)a->m * (double)a->n;
     const double resident = (double)gpu->sm_count * p->resident_blocks;
-    const int is_kept = 4.0 * rung->query_count * (double)a->n * resident <= (double)gpu->l2_bytes;
+    const double used_bytes = 4.0 * rung->query_count * (double)a->n * resident;
+    const double lost_share = fmax(0.0, 1.0 - (double)gpu->l2_bytes / used_bytes);
     p->dram_read_bytes = q_bytes + 2.0 * head_bytes * (double)a->kv_head_count * (double)a->n;
     p->dram_write_bytes = q_bytes;
     if (rung->family == TGI_ATTENTION_naive) {
-        p->dram_read_bytes += is_kept ? 0.0 : SCORE_READS * score_bytes;
-        p->dram_write_bytes += is_kept ? score_bytes : SCORE_WRITES * score_bytes;
+        p->dram_read_bytes += SCORE_READS * lost_share * score_bytes;
+        p->dram_write_bytes += lost_share > 0.0 ? SCORE_WRITES * score_bytes : score_bytes;
     }
 }
 
@@ -66,8 +67,11 @@ static void find_times(const tgi_gpu *gpu, const tgi_attention_rung *rung,
                        const tgi_attention_sizes *sizes, const tg_traffic *t, tg_prediction *p)
 {
     const tgi_attention_work work = tgi_model_attention_work(rung, sizes);
-    /* The busiest multiprocessor has this share of the blocks. */
-    const double share = (double)tgi_divide_up(t->block_count, gpu->sm_count) /
+    /* The busiest multiprocessor has this share of the blocks. The last of them, which run beside
+     * each other, take longer than the mean under a causal mask. */
+    const double blocks = (double)tgi_divide_up(t->block_count, gpu->sm_count);
+    const double last_blocks = fmin(blocks, p->resident_blocks);
+    const double share = (blocks + last_blocks * (work.longest_ratio - 1.0)) /
                          (double)t->block_count / gpu->clock_hz;
     p->launch_s = tgi_figures_find(gpu->capability)->ladder_launch_s;
     p->l1_s = share * work.line_count;

@@ -50,10 +50,10 @@ tg_status tgi_model_attention_choose(const char *name, const tg_attention *atten
 void tgi_model_attention_count(const tgi_attention_rung *rung, const tgi_attention_sizes *sizes,
                                tg_traffic *traffic);
 
-/* Returns the lines of L1 that the reads and writes of registers touch, and the exponentials of all
- * threads. */
+/* Returns the lines of L1 that the reads and writes of registers touch, the exponentials of all
+ * threads, and the work of the last block, which a causal mask makes the longest, over the mean. */
 typedef struct tgi_attention_work {
-    double line_count, exponential_count;
+    double line_count, exponential_count, longest_ratio;
 } tgi_attention_work;
 tgi_attention_work tgi_model_attention_work(const tgi_attention_rung *rung,
                                             const tgi_attention_sizes *sizes);

@@ -190,16 +190,23 @@ tgi_attention_work tgi_model_attention_work(const tgi_attention_rung *rung,
         const double key_lines = row_lines < 1.0 ? row_lines : 1.0;
         const double parts = (double)tgi_divide_up(s->head_size, TGI_WARP_THREADS);
         return (tgi_attention_work){
-            rows * n * (size * (key_lines + 1.0 / TGI_WARP_THREADS) + 3.0 + 2.0 * parts), rows * n};
+            rows * n * (size * (key_lines + 1.0 / TGI_WARP_THREADS) + 3.0 + 2.0 * parts), rows * n,
+            1.0}; /* blocks form the scores of all keys */
     }
     const key_steps keys = count_steps(rung, s, 1);
     const double steps = (double)s->head_count * (double)keys.step_count;
     const double weights = steps * rung->query_count * rung->query_count;
+    const double last_steps =
+        (double)tgi_divide_up(clamp(s->m + s->shift, s->n), rung->query_count);
+    const double mean_steps =
+        (double)keys.step_count / (double)tgi_divide_up(s->m, rung->query_count);
+    const double longest_ratio = mean_steps > 0.0 ? last_steps / mean_steps : 1.0;
     if (rung->family == TGI_ATTENTION_mma) /* copies keep no thread waiting */
         return (tgi_attention_work){rows * size / UNIT_ELEMS,
-                                    weights + steps * 2.0 * rung->threads_x * rung->threads_y};
+                                    weights + steps * 2.0 * rung->threads_x * rung->threads_y,
+                                    longest_ratio};
     return (tgi_attention_work){(double)s->head_count *
                                     (2.0 * (double)s->m + 2.0 * (double)keys.row_count) *
                                     (double)tgi_divide_up(s->head_size, TGI_WARP_THREADS),
-                                2.0 * weights};
+                                2.0 * weights, longest_ratio};
 }

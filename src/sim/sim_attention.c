@@ -1,17 +1,14 @@
 /* tg_simulate_attention: runs a rung of attention. */
-#include <math.h>
-
 #include "core/alloc.h"
 #include "core/attention_problem.h"
 #include "core/status.h"
-#include "kernels/attention_ladder/attention_rung_args.h"
+#include "kernels/attention_ladder/attention_rung_call.h"
 #include "model/attention_rungs.h"
 #include "sim/simulation.h"
 
 typedef long long ll; /* printf needs it */
 
 enum { UNIT_BYTES = 16 }; /* the widest access to Q, K and V */
-static const double log2_e = 1.4426950408889634;
 
 #define SYMBOL(family, isa, type, queries, head)                                                   \
     attention_##family##_##isa##_##type##_##queries##x##head
@@ -84,17 +81,7 @@ static void set_launch(const tgi_attention_rung *rung, const tg_attention *a, fl
     const tgi_attention_sizes sizes = tgi_model_attention_sizes(a);
     const int64_t q_elems = sizes.head_count * a->m * a->head_size;
     const int64_t kv_elems = a->batch_count * a->kv_head_count * a->n * a->head_size;
-    *args = (tgi_attention_rung_args){.q = a->q.data,
-                                      .k = a->k.data,
-                                      .v = a->v.data,
-                                      .d = a->d.data,
-                                      .scores = scores,
-                                      .m = (int)a->m,
-                                      .n = (int)a->n,
-                                      .head_size = (int)a->head_size,
-                                      .heads_per_kv_head = (int)(a->head_count / a->kv_head_count),
-                                      .shift = (int)sizes.shift,
-                                      .scale = (float)(a->scale * log2_e)};
+    *args = tgi_make_attention_rung_args(a, scores);
     launch->body = find_body(rung);
     launch->args = args;
     launch->args_bytes = sizeof *args;
