@@ -162,7 +162,6 @@ void cli_release_onednn(void *state);
 
 /* Attention by oneDNN's primitives, a product at a time. They exist as its matmul does; binding it
  * binds these. */
-int cli_bind_onednn_attention(cli_peer *peer);
 const char *cli_explain_onednn_attention(const tg_attention *attention);
 int cli_prepare_onednn_attention(const cli_peer *peer, const tg_attention *attention, void **state,
                                  char *reason);

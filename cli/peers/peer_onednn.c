@@ -18,23 +18,16 @@ typedef struct onednn_version {
 
 static onednn_sgemm run_sgemm;
 
-static int report_missing(cli_peer *peer, const char *function)
-{
-    snprintf(peer->reason, sizeof peer->reason, "the library has no %s: %s", function,
-             peer->remedy);
-    return 0;
-}
-
 int cli_bind_onednn_version(cli_peer *peer)
 {
     const onednn_version *(*get_version)(void) =
-        (const onednn_version *(*)(void))dlsym(peer->handle, "dnnl_version");
+        (const onednn_version *(*)(void))cli_find_function(peer, "dnnl_version");
     if (!get_version)
-        return report_missing(peer, "dnnl_version");
+        return 0;
     /* oneDNN runs on OpenMP threads, so the run-time sets their number. */
-    peer->thread_symbol = dlsym(peer->handle, "omp_set_num_threads");
+    peer->thread_symbol = cli_find_function(peer, "omp_set_num_threads");
     if (!peer->thread_symbol)
-        return report_missing(peer, "OpenMP threads (omp_set_num_threads)");
+        return 0;
     const onednn_version *version = get_version();
     peer->version_major = version->major;
     snprintf(peer->version, sizeof peer->version, "oneDNN %d.%d.%d", version->major, version->minor,
@@ -50,8 +43,8 @@ int cli_bind_onednn_sgemm(cli_peer *peer)
 {
     if (!cli_bind_onednn_version(peer))
         return 0;
-    run_sgemm = (onednn_sgemm)dlsym(peer->handle, "dnnl_sgemm");
-    return run_sgemm ? 1 : report_missing(peer, "dnnl_sgemm");
+    run_sgemm = (onednn_sgemm)cli_find_function(peer, "dnnl_sgemm");
+    return run_sgemm != NULL;
 }
 
 const char *cli_explain_onednn_sgemm(const peer_gemm *gemm)

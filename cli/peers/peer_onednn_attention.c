@@ -1,35 +1,13 @@
 /*
  * Computes attention by three of oneDNN's primitives, which has none of its own for the CPU: a
- * product with a scale and a mask, a softmax, a product. Its structs come from oneDNN 2's header at
- * build time, its functions from dlsym.
+ * product with a scale and a mask, a softmax, a product. The peer is bound by its matmul.
  */
 #include "peers/peer.h"
+#include "peers/peer_onednn.h"
 
-#include <dlfcn.h>
 #include <math.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* The functions of the primitives, with the types of the header. */
-#define ONEDNN_FUNCTIONS(row)                                                                      \
-    row(dnnl_engine_create) row(dnnl_engine_destroy) row(dnnl_stream_create)                       \
-        row(dnnl_stream_destroy) row(dnnl_stream_wait) row(dnnl_memory_desc_init_by_strides)       \
-            row(dnnl_memory_create) row(dnnl_memory_destroy) row(dnnl_matmul_desc_init)            \
-                row(dnnl_softmax_v2_forward_desc_init) row(dnnl_primitive_desc_create)             \
-                    row(dnnl_primitive_desc_destroy) row(dnnl_primitive_create)                    \
-                        row(dnnl_primitive_destroy) row(dnnl_primitive_execute)                    \
-                            row(dnnl_primitive_attr_create) row(dnnl_primitive_attr_destroy)       \
-                                row(dnnl_primitive_attr_set_output_scales)                         \
-                                    row(dnnl_primitive_attr_set_post_ops)                          \
-                                        row(dnnl_post_ops_create) row(dnnl_post_ops_destroy)       \
-                                            row(dnnl_post_ops_append_binary)
-
-static struct {
-#define DECLARE_FUNCTION(name) __typeof__(name) *name;
-    ONEDNN_FUNCTIONS(DECLARE_FUNCTION)
-#undef DECLARE_FUNCTION
-} dnnl;
 
 enum { part_q, part_k, part_v, part_d, part_scores, part_weights, part_mask, part_count };
 enum { step_scores, step_softmax, step_product, step_count };
@@ -45,17 +23,6 @@ typedef struct onednn_attention {
     float *scores, *mask; /* owned; the mask is -Inf where a key is hidden */
     void *weights;        /* owned, or the scores */
 } onednn_attention;
-
-int cli_bind_onednn_attention(cli_peer *peer)
-{
-#define BIND_FUNCTION(name)                                                                        \
-    dnnl.name = (__typeof__(name) *)cli_find_function(peer, #name);                                \
-    if (!dnnl.name)                                                                                \
-        return 0;
-    ONEDNN_FUNCTIONS(BIND_FUNCTION)
-#undef BIND_FUNCTION
-    return 1;
-}
 
 /* The query heads of a group are rows of one matrix, and the matrices of all batch entries lie at
  * even distances. With a first dimension of 1 and one for all of these oneDNN adds the mask in its
@@ -92,10 +59,10 @@ const char *cli_explain_onednn_attention(const tg_attention *a)
 static int describe(onednn_attention *made, int part, dnnl_data_type_t type,
                     const dnnl_dims_t sizes, const dnnl_dims_t strides, void *data)
 {
-    return dnnl.dnnl_memory_desc_init_by_strides(&made->shapes[part], 4, sizes, type, strides) ==
-               dnnl_success &&
-           dnnl.dnnl_memory_create(&made->parts[part], &made->shapes[part], made->engine, data) ==
-               dnnl_success;
+    return cli_onednn.dnnl_memory_desc_init_by_strides(&made->shapes[part], 4, sizes, type,
+                                                       strides) == dnnl_success &&
+           cli_onednn.dnnl_memory_create(&made->parts[part], &made->shapes[part], made->engine,
+                                         data) == dnnl_success;
 }
 
 static int describe_all(onednn_attention *made)
@@ -166,11 +133,12 @@ static int make_step(onednn_attention *made, int step, const void *operation,
                      dnnl_primitive_attr_t attributes)
 {
     dnnl_primitive_desc_t choice = NULL;
-    if (dnnl.dnnl_primitive_desc_create(&choice, operation, attributes, made->engine, NULL) !=
+    if (cli_onednn.dnnl_primitive_desc_create(&choice, operation, attributes, made->engine, NULL) !=
         dnnl_success)
         return 0;
-    const int is_made = dnnl.dnnl_primitive_create(&made->steps[step], choice) == dnnl_success;
-    dnnl.dnnl_primitive_desc_destroy(choice);
+    const int is_made =
+        cli_onednn.dnnl_primitive_create(&made->steps[step], choice) == dnnl_success;
+    cli_onednn.dnnl_primitive_desc_destroy(choice);
     return is_made;
 }
 
@@ -182,21 +150,22 @@ static int make_first_product(onednn_attention *made)
     dnnl_post_ops_t post_ops = NULL;
     dnnl_matmul_desc_t product;
     int is_made =
-        dnnl.dnnl_primitive_attr_create(&attributes) == dnnl_success &&
-        dnnl.dnnl_post_ops_create(&post_ops) == dnnl_success &&
-        dnnl.dnnl_primitive_attr_set_output_scales(attributes, 1, 0, &scale) == dnnl_success;
+        cli_onednn.dnnl_primitive_attr_create(&attributes) == dnnl_success &&
+        cli_onednn.dnnl_post_ops_create(&post_ops) == dnnl_success &&
+        cli_onednn.dnnl_primitive_attr_set_output_scales(attributes, 1, 0, &scale) == dnnl_success;
     if (is_made && made->mask)
-        is_made = dnnl.dnnl_post_ops_append_binary(post_ops, dnnl_binary_add,
-                                                   &made->shapes[part_mask]) == dnnl_success;
-    is_made = is_made &&
-              dnnl.dnnl_primitive_attr_set_post_ops(attributes, post_ops) == dnnl_success &&
-              dnnl.dnnl_matmul_desc_init(&product, &made->shapes[part_q], &made->shapes[part_k],
+        is_made = cli_onednn.dnnl_post_ops_append_binary(post_ops, dnnl_binary_add,
+                                                         &made->shapes[part_mask]) == dnnl_success;
+    is_made =
+        is_made &&
+        cli_onednn.dnnl_primitive_attr_set_post_ops(attributes, post_ops) == dnnl_success &&
+        cli_onednn.dnnl_matmul_desc_init(&product, &made->shapes[part_q], &made->shapes[part_k],
                                          NULL, &made->shapes[part_scores]) == dnnl_success &&
-              make_step(made, step_scores, &product, attributes);
+        make_step(made, step_scores, &product, attributes);
     if (post_ops)
-        dnnl.dnnl_post_ops_destroy(post_ops);
+        cli_onednn.dnnl_post_ops_destroy(post_ops);
     if (attributes)
-        dnnl.dnnl_primitive_attr_destroy(attributes);
+        cli_onednn.dnnl_primitive_attr_destroy(attributes);
     return is_made;
 }
 
@@ -205,16 +174,16 @@ static int make_steps(onednn_attention *made)
     const dnnl_memory_desc_t *shapes = made->shapes;
     dnnl_softmax_v2_desc_t softmax;
     dnnl_matmul_desc_t product;
-    return dnnl.dnnl_engine_create(&made->engine, dnnl_cpu, 0) == dnnl_success &&
-           dnnl.dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags) ==
+    return cli_onednn.dnnl_engine_create(&made->engine, dnnl_cpu, 0) == dnnl_success &&
+           cli_onednn.dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags) ==
                dnnl_success &&
            describe_all(made) && make_first_product(made) &&
-           dnnl.dnnl_softmax_v2_forward_desc_init(&softmax, dnnl_forward_inference,
-                                                  dnnl_softmax_accurate, &shapes[part_scores],
-                                                  &shapes[part_weights], 3) == dnnl_success &&
+           cli_onednn.dnnl_softmax_v2_forward_desc_init(&softmax, dnnl_forward_inference,
+                                                        dnnl_softmax_accurate, &shapes[part_scores],
+                                                        &shapes[part_weights], 3) == dnnl_success &&
            make_step(made, step_softmax, &softmax, NULL) &&
-           dnnl.dnnl_matmul_desc_init(&product, &shapes[part_weights], &shapes[part_v], NULL,
-                                      &shapes[part_d]) == dnnl_success &&
+           cli_onednn.dnnl_matmul_desc_init(&product, &shapes[part_weights], &shapes[part_v], NULL,
+                                            &shapes[part_d]) == dnnl_success &&
            make_step(made, step_product, &product, NULL);
 }
 
@@ -242,7 +211,7 @@ int cli_prepare_onednn_attention(const cli_peer *peer, const tg_attention *atten
 static int run_step(const onednn_attention *made, int step, int arg_count,
                     const dnnl_exec_arg_t *args)
 {
-    return dnnl.dnnl_primitive_execute(made->steps[step], made->stream, arg_count, args) ==
+    return cli_onednn.dnnl_primitive_execute(made->steps[step], made->stream, arg_count, args) ==
            dnnl_success;
 }
 
@@ -263,7 +232,7 @@ int cli_run_onednn_attention(void *state, void *stream)
                                        {DNNL_ARG_DST, parts[part_d]}};
     return run_step(made, step_scores, made->mask ? 4 : 3, scores) &&
            run_step(made, step_softmax, 2, softmax) && run_step(made, step_product, 3, product) &&
-           dnnl.dnnl_stream_wait(made->stream) == dnnl_success;
+           cli_onednn.dnnl_stream_wait(made->stream) == dnnl_success;
 }
 
 void cli_release_onednn_attention(void *state)
@@ -271,16 +240,16 @@ void cli_release_onednn_attention(void *state)
     onednn_attention *made = state;
     for (int i = 0; i < step_count; i++) {
         if (made->steps[i])
-            dnnl.dnnl_primitive_destroy(made->steps[i]);
+            cli_onednn.dnnl_primitive_destroy(made->steps[i]);
     }
     for (int i = 0; i < part_count; i++) {
         if (made->parts[i])
-            dnnl.dnnl_memory_destroy(made->parts[i]);
+            cli_onednn.dnnl_memory_destroy(made->parts[i]);
     }
     if (made->stream)
-        dnnl.dnnl_stream_destroy(made->stream);
+        cli_onednn.dnnl_stream_destroy(made->stream);
     if (made->engine)
-        dnnl.dnnl_engine_destroy(made->engine);
+        cli_onednn.dnnl_engine_destroy(made->engine);
     if (made->weights != made->scores)
         free(made->weights);
     free(made->scores);

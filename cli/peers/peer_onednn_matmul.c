@@ -4,30 +4,12 @@
  * from dlsym.
  */
 #include "peers/peer.h"
+#include "peers/peer_onednn.h"
 
-#include <dlfcn.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The functions of the primitive, with the types of the header. */
-#define ONEDNN_FUNCTIONS(row)                                                                      \
-    row(dnnl_engine_create) row(dnnl_engine_destroy) row(dnnl_stream_create)                       \
-        row(dnnl_stream_destroy) row(dnnl_stream_wait) row(dnnl_memory_desc_init_by_strides)       \
-            row(dnnl_memory_create) row(dnnl_memory_destroy) row(dnnl_memory_set_data_handle)      \
-                row(dnnl_matmul_desc_init) row(dnnl_primitive_desc_create)                         \
-                    row(dnnl_primitive_desc_destroy) row(dnnl_primitive_create)                    \
-                        row(dnnl_primitive_destroy) row(dnnl_primitive_execute)                    \
-                            row(dnnl_primitive_attr_create) row(dnnl_primitive_attr_destroy)       \
-                                row(dnnl_primitive_attr_set_post_ops) row(dnnl_post_ops_create)    \
-                                    row(dnnl_post_ops_destroy) row(dnnl_post_ops_append_binary)    \
-                                        row(dnnl_post_ops_append_eltwise)
-
-static struct {
-#define DECLARE_FUNCTION(name) __typeof__(name) *name;
-    ONEDNN_FUNCTIONS(DECLARE_FUNCTION)
-#undef DECLARE_FUNCTION
-} dnnl;
+onednn_functions cli_onednn;
 
 enum { arg_a, arg_b, arg_d, arg_bias, arg_c, arg_capacity };
 
@@ -55,12 +37,12 @@ int cli_bind_onednn(cli_peer *peer)
         return 0;
     }
 #define BIND_FUNCTION(name)                                                                        \
-    dnnl.name = (__typeof__(name) *)cli_find_function(peer, #name);                                \
-    if (!dnnl.name)                                                                                \
+    cli_onednn.name = (__typeof__(name) *)cli_find_function(peer, #name);                          \
+    if (!cli_onednn.name)                                                                          \
         return 0;
     ONEDNN_FUNCTIONS(BIND_FUNCTION)
 #undef BIND_FUNCTION
-    return cli_bind_onednn_attention(peer);
+    return 1;
 }
 
 const char *cli_explain_onednn(const peer_gemm *gemm)
@@ -85,9 +67,9 @@ static int describe_matrix(dnnl_memory_desc_t *description, const peer_gemm *gem
                            const dnnl_dims_t sizes, const dnnl_dims_t strides)
 {
     const int is_batch = gemm->batch_count > 1;
-    return dnnl.dnnl_memory_desc_init_by_strides(description, is_batch ? 3 : 2,
-                                                 is_batch ? sizes : sizes + 1, find_type(type),
-                                                 is_batch ? strides : strides + 1) == dnnl_success;
+    return cli_onednn.dnnl_memory_desc_init_by_strides(
+               description, is_batch ? 3 : 2, is_batch ? sizes : sizes + 1, find_type(type),
+               is_batch ? strides : strides + 1) == dnnl_success;
 }
 
 static int describe_all(matmul *made, const peer_gemm *gemm)
@@ -120,10 +102,11 @@ static int describe_all(matmul *made, const peer_gemm *gemm)
     };
     for (int i = 0; i < arg_capacity; i++) {
         made->args[i].arg = rows[i].role;
-        if (rows[i].role && (!describe_matrix(&made->matrices[i], gemm, rows[i].type, rows[i].sizes,
-                                              rows[i].strides) ||
-                             dnnl.dnnl_memory_create(&made->args[i].memory, &made->matrices[i],
-                                                     made->engine, DNNL_MEMORY_NONE)))
+        if (rows[i].role &&
+            (!describe_matrix(&made->matrices[i], gemm, rows[i].type, rows[i].sizes,
+                              rows[i].strides) ||
+             cli_onednn.dnnl_memory_create(&made->args[i].memory, &made->matrices[i], made->engine,
+                                           DNNL_MEMORY_NONE)))
             return 0;
     }
     return 1;
@@ -137,15 +120,15 @@ static int make_post_ops(matmul *made, const peer_gemm *gemm)
                                             [TG_ACTIVATION_GELU_TANH] = dnnl_eltwise_gelu_tanh,
                                             [TG_ACTIVATION_SILU] = dnnl_eltwise_swish};
     const float slope = gemm->activation == TG_ACTIVATION_SILU ? 1.0F : 0.0F;
-    int error = dnnl.dnnl_primitive_attr_create(&made->attributes) ||
-                dnnl.dnnl_post_ops_create(&made->post_ops);
+    int error = cli_onednn.dnnl_primitive_attr_create(&made->attributes) ||
+                cli_onednn.dnnl_post_ops_create(&made->post_ops);
     if (!error && gemm->beta != 0.0)
-        error = dnnl.dnnl_post_ops_append_binary(made->post_ops, dnnl_binary_add,
-                                                 &made->matrices[arg_c]);
+        error = cli_onednn.dnnl_post_ops_append_binary(made->post_ops, dnnl_binary_add,
+                                                       &made->matrices[arg_c]);
     if (!error && gemm->activation != TG_ACTIVATION_NONE)
-        error = dnnl.dnnl_post_ops_append_eltwise(made->post_ops, 1.0F, kinds[gemm->activation],
-                                                  slope, 0.0F);
-    return !error && !dnnl.dnnl_primitive_attr_set_post_ops(made->attributes, made->post_ops);
+        error = cli_onednn.dnnl_post_ops_append_eltwise(made->post_ops, 1.0F,
+                                                        kinds[gemm->activation], slope, 0.0F);
+    return !error && !cli_onednn.dnnl_primitive_attr_set_post_ops(made->attributes, made->post_ops);
 }
 
 static int create_matmul(matmul *made, const peer_gemm *gemm)
@@ -153,20 +136,20 @@ static int create_matmul(matmul *made, const peer_gemm *gemm)
     const dnnl_memory_desc_t *matrices = made->matrices;
     dnnl_matmul_desc_t operation;
     dnnl_primitive_desc_t choice = NULL;
-    if (dnnl.dnnl_engine_create(&made->engine, dnnl_cpu, 0) != dnnl_success ||
-        dnnl.dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags) !=
+    if (cli_onednn.dnnl_engine_create(&made->engine, dnnl_cpu, 0) != dnnl_success ||
+        cli_onednn.dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags) !=
             dnnl_success)
         return 0;
     if (!describe_all(made, gemm) || !make_post_ops(made, gemm))
         return 0;
-    if (dnnl.dnnl_matmul_desc_init(&operation, &matrices[arg_a], &matrices[arg_b],
-                                   gemm->bias ? &matrices[arg_bias] : NULL,
-                                   &matrices[arg_d]) != dnnl_success ||
-        dnnl.dnnl_primitive_desc_create(&choice, &operation, made->attributes, made->engine,
-                                        NULL) != dnnl_success)
+    if (cli_onednn.dnnl_matmul_desc_init(&operation, &matrices[arg_a], &matrices[arg_b],
+                                         gemm->bias ? &matrices[arg_bias] : NULL,
+                                         &matrices[arg_d]) != dnnl_success ||
+        cli_onednn.dnnl_primitive_desc_create(&choice, &operation, made->attributes, made->engine,
+                                              NULL) != dnnl_success)
         return 0;
-    int is_made = dnnl.dnnl_primitive_create(&made->primitive, choice) == dnnl_success;
-    dnnl.dnnl_primitive_desc_destroy(choice);
+    int is_made = cli_onednn.dnnl_primitive_create(&made->primitive, choice) == dnnl_success;
+    cli_onednn.dnnl_primitive_desc_destroy(choice);
     for (int i = 0; i < arg_capacity; i++) {
         if (made->args[i].arg)
             made->used[made->used_count++] = made->args[i];
@@ -202,32 +185,32 @@ int cli_run_onednn(const cli_peer *peer, const peer_gemm *gemm, void *state,
     for (int i = 0; i < arg_capacity; i++) {
         if (!made->args[i].arg || made->data[i] == data[i])
             continue;
-        if (dnnl.dnnl_memory_set_data_handle(made->args[i].memory, (void *)(uintptr_t)data[i]) !=
-            dnnl_success)
+        if (cli_onednn.dnnl_memory_set_data_handle(made->args[i].memory,
+                                                   (void *)(uintptr_t)data[i]) != dnnl_success)
             return 0;
         made->data[i] = data[i];
     }
-    return dnnl.dnnl_primitive_execute(made->primitive, made->stream, made->used_count,
-                                       made->used) == dnnl_success &&
-           dnnl.dnnl_stream_wait(made->stream) == dnnl_success;
+    return cli_onednn.dnnl_primitive_execute(made->primitive, made->stream, made->used_count,
+                                             made->used) == dnnl_success &&
+           cli_onednn.dnnl_stream_wait(made->stream) == dnnl_success;
 }
 
 void cli_release_onednn(void *state)
 {
     matmul *made = state;
     if (made->primitive)
-        dnnl.dnnl_primitive_destroy(made->primitive);
+        cli_onednn.dnnl_primitive_destroy(made->primitive);
     if (made->post_ops)
-        dnnl.dnnl_post_ops_destroy(made->post_ops);
+        cli_onednn.dnnl_post_ops_destroy(made->post_ops);
     if (made->attributes)
-        dnnl.dnnl_primitive_attr_destroy(made->attributes);
+        cli_onednn.dnnl_primitive_attr_destroy(made->attributes);
     for (int i = 0; i < arg_capacity; i++) {
         if (made->args[i].memory)
-            dnnl.dnnl_memory_destroy(made->args[i].memory);
+            cli_onednn.dnnl_memory_destroy(made->args[i].memory);
     }
     if (made->stream)
-        dnnl.dnnl_stream_destroy(made->stream);
+        cli_onednn.dnnl_stream_destroy(made->stream);
     if (made->engine)
-        dnnl.dnnl_engine_destroy(made->engine);
+        cli_onednn.dnnl_engine_destroy(made->engine);
     free(made);
 }
