@@ -119,9 +119,9 @@ template <typename T> static __device__ __forceinline__ void add_splits(const tg
 #pragma unroll 1
         do {
             const int64_t number = begin + at;
-            const int64_t row = total >> 31 ? number / p.n
-                                            : static_cast<unsigned>(number) /
-                                                  static_cast<unsigned>(p.n);
+            const int64_t row = total >> 31
+                                    ? number / p.n
+                                    : static_cast<unsigned>(number) / static_cast<unsigned>(p.n);
             const int64_t col = number - row * p.n;
             const tgi_column_places place = {0, 1, at < block_elems && number < total};
             T c[1] = {}, bias[1] = {}, sum[1];
@@ -211,7 +211,8 @@ extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
     add_splits<float>(args);
 }
 
-extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
+/* Three blocks share a multiprocessor. With all registers that FP64 may take it would be two. */
+extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX, 3)
     tgi_add_splits_fp64(const __grid_constant__ tgi_gemm_args args)
 {
     add_splits<double>(args);
