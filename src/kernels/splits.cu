@@ -138,9 +138,10 @@ template <typename T> static __device__ __forceinline__ void add_splits(const tg
                                begin + threadIdx.x * count, total, args.split_count, sums);
             if (place.is_inside(0)) {
                 sum[0] = sums[0][at / count].element[at % count];
-#pragma unroll 1
-                for (int y = 1; y < rows; y++)
-                    sum[0] += sums[y][at / count].element[at % count];
+#pragma unroll
+                for (int y = 1; y < TGI_ADD_ROWS_MAX; y++)
+                    if (y < rows)
+                        sum[0] += sums[y][at / count].element[at % count];
                 finish(args, batch, row, col, place, c, bias, sum);
             }
             at += blockDim.y * TGI_ADD_COLS;
