@@ -18,6 +18,14 @@ static __device__ __forceinline__ void add_vector(tgi_vector<T> &sum, const tgi_
  * rest. */
 #define SPLITS_AT_ONCE 4
 
+/* Blocks of FP64 with an epilogue that share a multiprocessor. With all registers that it may take
+ * it would be two, and before 8.0 there are no threads for more. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define FP64_BLOCKS 2
+#else
+#define FP64_BLOCKS 3
+#endif
+
 /* Reads a vector, of which `left` elements exist. If Is_aligned is 1, all of it does. */
 template <int Is_aligned, typename T>
 static __device__ __forceinline__ tgi_vector<T> read_vector(const T *source, int64_t left)
@@ -212,8 +220,7 @@ extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
     add_splits<float>(args);
 }
 
-/* Three blocks share a multiprocessor. With all registers that FP64 may take it would be two. */
-extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX, 3)
+extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX, FP64_BLOCKS)
     tgi_add_splits_fp64(const __grid_constant__ tgi_gemm_args args)
 {
     add_splits<double>(args);
