@@ -152,9 +152,12 @@ double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
 double tgi_tile_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const double terms_s = tgi_figures_find(gpu->capability)->terms_s;
-    return work->split_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue)
-               ? 0.0
-               : tgi_tile_block_seconds(gpu, work, 1.0, terms_s, 0.0);
+    tgi_tile_work whole = *work;
+    whole.block_count /= work->split_count;
+    /* The kernel that adds splits has the terms, but small tiles of 16 bits take as long. */
+    if (tgi_epilogue_is_sum_alone(&p->epilogue) || (work->split_count > 1.0 && !is_narrow(p->type)))
+        return 0.0;
+    return tgi_tile_block_seconds(gpu, &whole, 1.0, terms_s, 0.0);
 }
 
 /* Returns the seconds of family small on matrix instructions, without the launch. */
