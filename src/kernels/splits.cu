@@ -18,6 +18,14 @@ static __device__ __forceinline__ void add_vector(tgi_vector<T> &sum, const tgi_
  * rest. */
 #define SPLITS_AT_ONCE 4
 
+/* Blocks of FP64 with an epilogue that share a multiprocessor. With all registers that it may take
+ * it would be two, and before 8.0 there are no threads for more. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define FP64_BLOCKS 2
+#else
+#define FP64_BLOCKS 3
+#endif
+
 /* Reads a vector, of which `left` elements exist. If Is_aligned is 1, all of it does. */
 template <int Is_aligned, typename T>
 static __device__ __forceinline__ tgi_vector<T> read_vector(const T *source, int64_t left)
@@ -56,52 +64,22 @@ static __device__ __forceinline__ tgi_vector<T> sum_splits(const T *source, int6
     return sum;
 }
 
-/* The places of Count elements of D that follow one another row by row. The first one is at column
- * `col` of col_count, and D has `left` elements from it on. */
-template <int Count> struct row_places {
-    int64_t cols[Count];
-    int rows[Count], count;
-
-    __device__ __forceinline__ row_places(int64_t col, int64_t col_count, int64_t left)
-        : count(tgi_clamp_count(left, Count))
-    {
-        int64_t at = col;
-        int row = 0;
-#pragma unroll
-        for (int i = 0; i < Count; i++) {
-            rows[i] = row;
-            cols[i] = at - col;
-            if (++at == col_count) {
-                at = 0;
-                row++;
-            }
-        }
-    }
-
-    __device__ __forceinline__ int row(int i) const
-    {
-        return rows[i];
-    }
-
-    __device__ __forceinline__ int64_t col(int i) const
-    {
-        return cols[i];
-    }
-
-    __device__ __forceinline__ int is_inside(int i) const
-    {
-        return i < count;
-    }
-};
-
-/* Stores elements of D from number `first` on, row by row. */
+/* Adds the splits of each row of threads of the block. Returns the sum of the thread's row; all of
+ * them are in shared memory. */
 template <typename T>
-static __device__ __forceinline__ void store(const tgi_gemm_args &args, int64_t batch,
-                                             int64_t first, int64_t total, tgi_vector<T> &sum)
+static __device__ __forceinline__ tgi_vector<T>
+add_own_splits(const T *source, int64_t first, int64_t total, int split_count,
+               tgi_vector<T> (&sums)[TGI_ADD_ROWS_MAX][TGI_ADD_COLS])
 {
-    const int64_t n = args.problem.n, row = first / n, col = first % n;
-    const row_places<tgi_vector<T>::count> places(col, n, total - first);
-    tgi_finish_elements(args, batch, row, col, places, sum.element);
+    tgi_vector<T> sum = {};
+    if (first < total && total % tgi_vector<T>::count == 0)
+        sum = sum_splits<1>(source, first, total, split_count);
+    else if (first < total)
+        sum = sum_splits<0>(source, first, total, split_count);
+    sums[threadIdx.y][threadIdx.x] = sum;
+    /* Without the barrier sums would be added that other rows have not written yet. */
+    __syncthreads();
+    return sum;
 }
 
 /* Adds the splits of the thread's elements over the rows of its block. Row 0 gets the sum. */
@@ -110,14 +88,7 @@ static __device__ __forceinline__ tgi_vector<T> add_rows(const T *source, int64_
                                                          int64_t total, int split_count)
 {
     __shared__ tgi_vector<T> sums[TGI_ADD_ROWS_MAX][TGI_ADD_COLS];
-    tgi_vector<T> sum = {};
-    if (first < total && total % tgi_vector<T>::count == 0)
-        sum = sum_splits<1>(source, first, total, split_count);
-    else if (first < total)
-        sum = sum_splits<0>(source, first, total, split_count);
-    sums[threadIdx.y][threadIdx.x] = sum;
-    /* Without the barrier row 0 would add sums that other rows have not written yet. */
-    __syncthreads();
+    tgi_vector<T> sum = add_own_splits(source, first, total, split_count, sums);
     if (threadIdx.y == 0)
 #pragma unroll
         for (int y = 1; y < TGI_ADD_ROWS_MAX; y++)
@@ -126,17 +97,63 @@ static __device__ __forceinline__ tgi_vector<T> add_rows(const T *source, int64_
     return sum;
 }
 
+/* Stores an element of D through the epilogue. */
+template <typename T>
+static __device__ __forceinline__ void finish(const tgi_gemm_args &args, int64_t batch, int64_t row,
+                                              int64_t col, const tgi_column_places &place,
+                                              const T (&c)[1], const T (&bias)[1], T (&sum)[1])
+{
+    tgi_combine_elements(args, row, col, place, c, bias, sum);
+    if (tgi_has_further_operands && place.is_inside(0))
+        sum[0] = tgi_apply_operands(args, batch, row, col, sum[0]);
+    tgi_activate_elements(args, sum);
+    tgi_write_elements(args, tgi_offset(args.problem.d, batch, row, col), place, sum);
+}
+
+/* Adds the splits of a D that has an epilogue. Behind the sums all threads of the block take part:
+ * each finishes single elements, and neighbours those of neighbouring columns. The place of a
+ * thread's first element is found while the kernel before still runs, and its C and its bias are
+ * requested before the splits. */
 template <typename T> static __device__ __forceinline__ void add_splits(const tgi_gemm_args &args)
 {
-    const int64_t total = args.problem.m * args.problem.n;
-    const int64_t first =
-        (static_cast<int64_t>(blockIdx.x) * TGI_ADD_COLS + threadIdx.x) * tgi_vector<T>::count;
-    for (int64_t batch = blockIdx.y; batch < args.problem.batch_count; batch += gridDim.y) {
-        tgi_vector<T> sum =
-            add_rows(static_cast<const T *>(args.workspace) + batch * args.split_count * total,
-                     first, total, args.split_count);
-        if (threadIdx.y == 0 && first < total)
-            store(args, batch, first, total, sum);
+    constexpr int count = tgi_vector<T>::count, block_elems = TGI_ADD_COLS * count;
+    __shared__ tgi_vector<T> sums[TGI_ADD_ROWS_MAX][TGI_ADD_COLS];
+    const tgi_problem &p = args.problem;
+    const int64_t total = p.m * p.n, begin = static_cast<int64_t>(blockIdx.x) * block_elems;
+    const int rows = min(static_cast<int>(blockDim.y), args.split_count);
+    const int thread = threadIdx.y * TGI_ADD_COLS + threadIdx.x;
+    for (int64_t batch = blockIdx.y; batch < p.batch_count; batch += gridDim.y) {
+        int at = thread;
+#pragma unroll 1
+        do {
+            const int64_t number = begin + at;
+            const int64_t row = total >> 31
+                                    ? number / p.n
+                                    : static_cast<unsigned>(number) / static_cast<unsigned>(p.n);
+            const int64_t col = number - row * p.n;
+            const tgi_column_places place = {0, 1, at < block_elems && number < total};
+            T c[1] = {}, bias[1] = {}, sum[1];
+            tgi_wait_for_stream();
+            if (p.epilogue.beta != 0.0)
+                tgi_read_elements(args.c, tgi_offset(p.c, batch, row, col), p.c, place, p.d_type,
+                                  c);
+            if (p.epilogue.bias != TG_BIAS_NONE)
+                tgi_read_elements(args.bias, p.epilogue.bias == TG_BIAS_ROW ? row : col, {0, 0, 0},
+                                  place, p.d_type, bias);
+            if (at == thread)
+                add_own_splits(static_cast<const T *>(args.workspace) +
+                                   batch * args.split_count * total,
+                               begin + threadIdx.x * count, total, args.split_count, sums);
+            if (place.is_inside(0)) {
+                sum[0] = sums[0][at / count].element[at % count];
+#pragma unroll
+                for (int y = 1; y < TGI_ADD_ROWS_MAX; y++)
+                    if (y < rows)
+                        sum[0] += sums[y][at / count].element[at % count];
+                finish(args, batch, row, col, place, c, bias, sum);
+            }
+            at += blockDim.y * TGI_ADD_COLS;
+        } while (at < block_elems);
         /* Without the barrier the next batch entry's sums would overwrite sums not yet added. */
         __syncthreads();
     }
@@ -200,14 +217,12 @@ template <typename T> static __device__ __forceinline__ void add_sums(const tgi_
 extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
     tgi_add_splits_fp32(const __grid_constant__ tgi_gemm_args args)
 {
-    tgi_wait_for_stream();
     add_splits<float>(args);
 }
 
-extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
+extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX, FP64_BLOCKS)
     tgi_add_splits_fp64(const __grid_constant__ tgi_gemm_args args)
 {
-    tgi_wait_for_stream();
     add_splits<double>(args);
 }
 

@@ -63,7 +63,8 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
     const double latency_s =
         f->direct_block_s + terms_s + work->tile_count * (f->direct_row_s + element_s) +
         count_waits(work) * f->direct_loads_s + find_lanes_seconds(f, work) +
-        find_lines_seconds(gpu, work, f->direct_line_s) + find_turns_seconds(gpu, work);
+        find_lines_seconds(gpu, work, f->direct_line_s[p->type == TG_TYPE_FP64]) +
+        find_turns_seconds(gpu, work);
     /* Further blocks of a multiprocessor wait at the same time, but share its instructions. */
     const double further = fmax(0.0, work->block_count / gpu->sm_count - 1.0);
     const double issue_s = further * words * (f->direct_issue_s + work->block_k * f->direct_k_s);

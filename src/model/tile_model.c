@@ -4,6 +4,8 @@
 
 #include "model/figures.h"
 
+#define ROWS_AT_ONCE 8.0 /* elements of C that a thread of FP64 reads at once */
+
 static int is_narrow(tg_type type)
 {
     return tgi_type_bytes(type) < 4;
@@ -117,9 +119,24 @@ static double find_epilogue_seconds(const tgi_figures *f, const tgi_kernel *kern
     return count *
            (is_simt || is_wide
                 ? f->row_element_s[i] + has_power * f->row_activation_s[i] +
-                      has_c * is_fp32 * f->row_c_s[is_wide]
+                      has_c * (is_fp64 ? f->row_c_s[2] : is_fp32 * f->row_c_s[is_wide])
                 : f->element_s[is_fp64] + has_power * f->element_activation_s[is_fp64 + is_dmma] +
                       has_c * is_fp64 * f->element_c_s);
+}
+
+/* Returns for how long a block without others beside it takes them: all of these seconds, but
+ * large tiles of FP64 wait for activations and for C, of several rows at once. */
+static double find_epilogue_latency(const tgi_figures *f, const tgi_kernel *kernel,
+                                    const tgi_problem *p, const tgi_tile_work *work, double count,
+                                    double seconds)
+{
+    const double has_power = p->epilogue.activation > TG_ACTIVATION_RELU;
+    const double has_c = p->epilogue.beta != 0.0;
+    if (seconds == 0.0 || p->type != TG_TYPE_FP64 ||
+        (kernel->math != TGI_MATH_mma && work->copy_k == 0.0))
+        return seconds;
+    return has_power * count * f->element_activation_s[2] +
+           has_c * (f->rows_c_s[0] + (ceil(count / ROWS_AT_ONCE) - 1.0) * f->rows_c_s[1]);
 }
 
 double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -128,7 +145,8 @@ double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double count = (double)kernel->tile_rows * kernel->tile_cols / kernel->thread_count;
     const double seconds = find_epilogue_seconds(f, kernel, p, work, count);
-    return tgi_tile_block_seconds(gpu, work, 1.0, seconds, f->element_share * seconds);
+    const double latency_s = find_epilogue_latency(f, kernel, p, work, count, seconds);
+    return tgi_tile_block_seconds(gpu, work, 1.0, latency_s, f->element_share * seconds);
 }
 
 double tgi_tile_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
@@ -136,9 +154,10 @@ double tgi_tile_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tg
     const double terms_s = tgi_figures_find(gpu->capability)->terms_s;
     tgi_tile_work whole = *work;
     whole.block_count /= work->split_count;
-    return tgi_epilogue_is_sum_alone(&p->epilogue)
-               ? 0.0
-               : tgi_tile_block_seconds(gpu, &whole, 1.0, terms_s, 0.0);
+    /* The kernel that adds splits has the terms, but small tiles of 16 bits take as long. */
+    if (tgi_epilogue_is_sum_alone(&p->epilogue) || (work->split_count > 1.0 && !is_narrow(p->type)))
+        return 0.0;
+    return tgi_tile_block_seconds(gpu, &whole, 1.0, terms_s, 0.0);
 }
 
 /* Returns the seconds of family small on matrix instructions, without the launch. */

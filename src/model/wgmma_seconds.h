@@ -76,6 +76,10 @@ double tgi_wgmma_exchange_seconds(const tgi_wgmma_case *c);
  * workspace. */
 double tgi_wgmma_partial_store_seconds(const tgi_wgmma_case *c);
 
+/* Returns the additional seconds in which a warpgroup applies the epilogue to `count` parts of
+ * split tiles, one after another. C of a part is waited for anew, and FP8 waits longer. */
+double tgi_wgmma_part_seconds(const tgi_wgmma_case *c, double count);
+
 /* Returns the seconds that the epilogue adds to the ends of tiles in `rounds` rounds. A block
  * stores `boxes` times 64 columns of a tile. */
 double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double rounds, double boxes);

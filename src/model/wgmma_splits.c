@@ -42,5 +42,6 @@ double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c)
            f->wgmma_partial_add_split_s[has_slices] * work->split_count +
            units * work->cluster_rows * sums * 4.0 /
                (f->wgmma_partial_add_ratios[has_slices] * c->gpu->memory_bytes_per_s) +
-           tgi_wgmma_epilogue_seconds(c, 1.0, 1.0) + has_slices * has_terms * f->slice_added_s;
+           tgi_wgmma_part_seconds(c, 1.0) + tgi_wgmma_epilogue_seconds(c, 1.0, 1.0) +
+           has_slices * has_terms * f->slice_added_s;
 }

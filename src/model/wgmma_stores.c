@@ -123,6 +123,28 @@ static double find_activation_seconds(const tgi_wgmma_case *c, double boxes)
                : 0.0;
 }
 
+double tgi_wgmma_part_seconds(const tgi_wgmma_case *c, double count)
+{
+    const double *part_s = c->figures->wgmma_part_s;
+    const tgi_epilogue *e = &c->problem->epilogue;
+    const int has_activation = e->activation > TG_ACTIVATION_RELU, has_c = e->beta != 0.0;
+    if (!has_activation && !has_c)
+        return 0.0;
+    return (count - 1.0) * (has_activation * part_s[0] + has_c * part_s[1]) +
+           count * tgi_type_is_fp8(c->kernel->type) * part_s[2];
+}
+
+/* Returns the most parts of a tile that a warpgroup of a cluster finishes, and 0 if none is sent or
+ * they have slices. */
+static double count_own_parts(const tgi_wgmma_case *c)
+{
+    const double groups = c->kernel->tile_rows / 64.0, splits = c->work->cluster_splits;
+    const double parts = groups * c->kernel->tile_cols / c->work->d_box_cols;
+    if (splits == 1.0 || tgi_kernels_has_slices(c->kernel))
+        return 0.0;
+    return ceil(ceil(parts / splits) / groups);
+}
+
 double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double rounds, double boxes)
 {
     const tgi_figures *f = c->figures;
@@ -174,8 +196,10 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
     const double later_stores =
         elem_bytes == 2 && tgi_type_bytes(c->kernel->type) == 2 ? f->wgmma_store_later_share : 1.0;
     const double stores = fmin(rounds, 1.0 + (rounds - 1.0) * later_stores);
+    const double parts = count_own_parts(c);
     return (is_deferred(c) ? last : stores) * store_s +
            rounds * (f->wgmma_tile_s + find_narrow_seconds(c) + tgi_wgmma_exchange_seconds(c) +
                      find_transposed_seconds(c) + find_stored_seconds(c)) +
+           (parts > 0.0 ? rounds * tgi_wgmma_part_seconds(c, parts) : 0.0) +
            tgi_wgmma_epilogue_seconds(c, rounds, count_finished_boxes(c));
 }

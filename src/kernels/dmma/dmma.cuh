@@ -274,8 +274,8 @@ struct tgi_dmma {
 /* This body serves all four storage orders. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
 struct tgi_dmma_body {
-    struct sums {
-    };
+    static constexpr int pitch = TGI_DMMA_TILE_PITCH(Cols);
+    typedef tgi_fp64_terms<Rows, Cols, pitch, 1, Threads> sums;
     static constexpr int has_one_tile = 0;
     double *memory;
 
@@ -286,10 +286,11 @@ struct tgi_dmma_body {
 
     template <class Schedule, typename Unit>
     __device__ __forceinline__ void sum(const tgi_gemm_args &given, const Schedule &schedule,
-                                        Unit unit, sums &) const
+                                        Unit unit, sums &terms) const
     {
         const tgi_gemm_args &args = schedule.problem(given, unit);
         const tgi_block_tile tile = schedule.tile(unit);
+        terms.begin(args, tile);
         tgi_with_order(args, [&](auto order) {
             typedef tgi_dmma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads,
                              order.a_along_k, order.b_along_k>
@@ -306,19 +307,19 @@ struct tgi_dmma_body {
 
     template <class Schedule, typename Unit>
     __device__ __forceinline__ void finish(const tgi_gemm_args &given, const Schedule &schedule,
-                                           Unit unit, sums &) const
+                                           Unit unit, sums &terms) const
     {
         const tgi_gemm_args &args = schedule.problem(given, unit);
         const tgi_block_tile tile = schedule.tile(unit);
         /* Without this barrier elements would be stored before the other warps have put theirs. */
         __syncthreads();
-        if (args.split_count != 1 || args.is_plain) {
+        if (terms.has_terms(args)) {
+            terms.store(args, tile, memory);
+        } else {
             tgi_gemm_args plain = args;
             plain.is_plain = 1;
-            tgi_store_tile<double, Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), 1, Threads>(plain, tile,
-                                                                                      memory);
-        } else
-            tgi_store_terms<Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), Threads>(args, tile, memory);
+            tgi_store_tile<double, Rows, Cols, pitch, 1, Threads>(plain, tile, memory);
+        }
         /* Without this barrier the next batch entry's stages would overwrite sums not yet
          * stored. */
         __syncthreads();

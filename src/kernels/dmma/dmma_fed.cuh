@@ -13,8 +13,8 @@
 
 /* This body serves all four storage orders. */
 template <class Feed, int Rows, int Cols, int Teams, int Threads> struct tgi_dmma_fed {
-    struct sums {
-    };
+    static constexpr int pitch = TGI_DMMA_TMA_TILE_PITCH(Cols);
+    typedef tgi_fp64_terms<Rows, Cols, pitch, Teams, Threads> sums;
     static constexpr int has_one_tile = 0;
 
     Feed feed;
@@ -28,10 +28,11 @@ template <class Feed, int Rows, int Cols, int Teams, int Threads> struct tgi_dmm
     /* Forms the tile's sums and leaves them in shared memory. */
     template <class Args, class Schedule, typename Unit>
     __device__ __forceinline__ void sum(const Args &given, const Schedule &schedule, Unit unit,
-                                        sums &)
+                                        sums &terms)
     {
         const Args &args = schedule.problem(given, unit);
         const tgi_block_tile tile = schedule.tile(unit);
+        terms.begin(Feed::find_gemm(args), tile);
         tgi_with_order(Feed::find_gemm(args), [&](auto order) {
             typedef typename Feed::template form<order.a_along_k, order.b_along_k> form;
             form own(args, feed);
@@ -45,13 +46,20 @@ template <class Feed, int Rows, int Cols, int Teams, int Threads> struct tgi_dmm
 
     template <class Args, class Schedule, typename Unit>
     __device__ __forceinline__ void finish(const Args &given, const Schedule &schedule, Unit unit,
-                                           sums &) const
+                                           sums &terms) const
     {
+        const tgi_gemm_args &args = Feed::find_gemm(schedule.problem(given, unit));
+        const tgi_block_tile tile = schedule.tile(unit);
+        const double *own = reinterpret_cast<const double *>(feed.data);
         /* Without this barrier elements would be stored before the other warps have put theirs. */
         __syncthreads();
-        tgi_store_dmma_tma<Rows, Cols, Teams, Threads>(
-            Feed::find_gemm(schedule.problem(given, unit)), schedule.tile(unit),
-            reinterpret_cast<double *>(feed.data));
+        if (terms.has_terms(args)) {
+            terms.store(args, tile, own);
+        } else {
+            tgi_gemm_args plain = args;
+            plain.is_plain = 1;
+            tgi_store_tile<double, Rows, Cols, pitch, Teams, Threads>(plain, tile, own);
+        }
         if (schedule.next(unit) < schedule.end()) {
             /* Without this barrier the next batch entry's stages would overwrite sums not yet
              * stored. */

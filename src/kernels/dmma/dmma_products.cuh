@@ -191,26 +191,4 @@ struct tgi_dmma_products {
     }
 };
 
-/* Stores the tile whose sums, of each team, are in shared memory. */
-template <int Rows, int Cols, int Teams, int Threads>
-static __device__ __forceinline__ void tgi_store_dmma_tma(const tgi_gemm_args &args,
-                                                          const tgi_block_tile &tile, double *sums)
-{
-    constexpr int pitch = TGI_DMMA_TMA_TILE_PITCH(Cols);
-    if (args.split_count != 1 || args.is_plain) {
-        tgi_gemm_args plain = args;
-        plain.is_plain = 1;
-        tgi_store_tile<double, Rows, Cols, pitch, Teams, Threads>(plain, tile, sums);
-        return;
-    }
-    for (int i = tgi_thread(); Teams > 1 && i < Rows * pitch; i += Threads)
-#pragma unroll
-        for (int team = 1; team < Teams; team++)
-            sums[i] += sums[i + team * Rows * pitch];
-    /* Without this barrier threads would finish sums that others have yet to add. */
-    if (Teams > 1)
-        __syncthreads();
-    tgi_store_terms<Rows, Cols, pitch, Threads>(args, tile, sums);
-}
-
 #endif

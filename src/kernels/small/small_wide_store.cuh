@@ -109,7 +109,9 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_s
     finish_rows(const tgi_gemm_args &args, const tgi_block_tile &tile, const sum_type *from)
     {
         constexpr int across = Cols / Width, stride = Threads / across;
-        constexpr int at_once = Rows / stride < 4 ? Rows / stride : 4;
+        /* Eight rows at once pay for a whole column of 64; in other tiles C of units is slower. */
+        constexpr int own_rows = Rows / stride, most = own_rows >= 64 ? 8 : 4;
+        constexpr int at_once = own_rows < most ? own_rows : most;
         const tgi_problem &p = args.problem;
         const int col = tgi_thread() % across * Width;
         const int rows = tgi_clamp_count(p.m - tile.row, Rows);
