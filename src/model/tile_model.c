@@ -242,7 +242,7 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double memory_s = fmax(tgi_model_tile_bytes(p) / f->batch_memory_share,
                                  is_mma && work->is_moved ? d_bytes / f->batch_single_share : 0.0) /
                             gpu->memory_bytes_per_s;
-    return f->launch_s + f->batch_s + fmax(seconds, memory_s);
+    return f->launch_s + f->batch_s[kind == 2] + fmax(seconds, memory_s);
 }
 
 /* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again
