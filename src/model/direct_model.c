@@ -35,6 +35,15 @@ static double count_waits(const tgi_tile_work *work)
     return work->block_k > 1.0 ? ceil(work->block_k / work->copy_k) : 0.0;
 }
 
+/* Returns the seconds for which a thread waits for loads, each near_s where L2 has the operands. */
+static double find_loads_seconds(const tgi_gpu *gpu, const tgi_problem *p,
+                                 const tgi_tile_work *work, double near_s)
+{
+    const int is_far = tgi_model_tile_bytes(p) > (double)gpu->l2_bytes;
+    return count_waits(work) *
+           (is_far ? tgi_figures_find(gpu->capability)->direct_far_loads_s : near_s);
+}
+
 /* Returns the seconds for which blocks wait where a warp reads several lines of A at once. */
 static double find_lines_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, double line_s)
 {
@@ -62,7 +71,7 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
     const double words = fmax(1.0, (double)tgi_type_bytes(p->type) / 4.0);
     const double latency_s =
         f->direct_block_s + terms_s + work->tile_count * (f->direct_row_s + element_s) +
-        count_waits(work) * f->direct_loads_s + find_lanes_seconds(f, work) +
+        find_loads_seconds(gpu, p, work, f->direct_loads_s) + find_lanes_seconds(f, work) +
         find_lines_seconds(gpu, work, f->direct_line_s[p->type == TG_TYPE_FP64]) +
         find_turns_seconds(gpu, work);
     /* Further blocks of a multiprocessor wait at the same time, but share its instructions. */
@@ -77,7 +86,8 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
 double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double latency_s = count_waits(work) * f->short_loads_s + find_lanes_seconds(f, work);
+    const double latency_s =
+        find_loads_seconds(gpu, p, work, f->short_loads_s) + find_lanes_seconds(f, work);
     const double rounds = fmax(1.0, work->block_count / gpu->sm_count);
     const double lines_s =
         find_lines_seconds(gpu, work, f->short_line_s) + find_turns_seconds(gpu, work);
@@ -163,12 +173,15 @@ double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
 double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const int by_elements = work->access != TGI_ACCESS_VECTORS;
-    const double pieces = work->block_count * work->tile_count / gpu->sm_count;
+    const int by_elements = work->access != TGI_ACCESS_VECTORS, is_across = p->a.col != 1;
+    const double blocks = work->block_count / gpu->sm_count;
     const double start_s = f->strip_s[0] + work->is_moved * f->strip_s[1] +
-                           (work->is_long && p->a.col != 1) * f->strip_s[2];
+                           (work->is_long && is_across) * f->strip_s[2];
     const int form = tgi_type_bytes(p->type) == 1 ? 4 : work->is_long ? 2 : by_elements;
-    return start_s + pieces * (f->strip_piece_s[form] + work->is_moved * f->strip_piece_s[3]);
+    /* A warp loads its lines of A before the first piece. */
+    const double lines_s = f->strip_lines_s[is_across ? 1 + work->is_long : 0];
+    return start_s + blocks * (lines_s + work->tile_count * (f->strip_piece_s[form] +
+                                                             work->is_moved * f->strip_piece_s[3]));
 }
 
 double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *p, int is_direct,

@@ -177,12 +177,11 @@ static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kerne
            tgi_model_finish_seconds(gpu, kernel, p, work);
 }
 
-/* Returns the seconds of rounds of stages. Some blocks end with those that share their
+/* Returns the seconds of rounds of stages. `share` of the blocks end with those that share their
  * multiprocessor, so that others wait for them. */
 static double find_small_rounds(const tgi_gpu *gpu, const tgi_tile_work *work, double round_count,
-                                double latency_s, double compute_s)
+                                double latency_s, double compute_s, double share)
 {
-    const double share = tgi_figures_find(gpu->capability)->small_together_share;
     const double per_sm = ceil(work->block_count / gpu->sm_count);
     const double resident = fmin(per_sm, work->blocks_per_sm);
     const double whole = floor(per_sm / resident), rest = per_sm - whole * resident;
@@ -213,14 +212,15 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
                               tgi_tile_read_seconds(gpu, p, f->small_mma_stream_bytes_per_cycle));
     /* Reads of shared memory bound the rate. Larger register tiles reuse more. */
     int sums = kernel->thread_rows * kernel->thread_cols;
-    double share = f->small_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : 2];
+    int form = sums >= 64 ? 0 : sums >= 32 ? 1 : 2;
+    double share = f->small_shares[form];
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     double compute_s = macs / (tgi_model_macs_per_cycle(gpu, p->type) * share * gpu->clock_hz);
     double latency_s = f->small_stage_s + compute_s;
     latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
     double seconds =
-        find_small_rounds(gpu, work, rounds, latency_s, compute_s) +
+        find_small_rounds(gpu, work, rounds, latency_s, compute_s, f->small_together_shares[form]) +
         tgi_tile_block_seconds(gpu, work, 1.0, f->small_s, f->small_block_s[p->batch_count > 1]) +
         tgi_model_finish_seconds(gpu, kernel, p, work);
     return fixed_s +
@@ -256,9 +256,12 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double rest = ceil((work->block_count - rounds * slots) / gpu->sm_count);
     const double seconds = rounds * fmax(latency_s, work->blocks_per_sm * issue_s) +
                            (rest > 0.0 ? fmax(latency_s, rest * issue_s) : 0.0);
-    const double memory_s =
-        tgi_model_tile_bytes(p) / (f->batch_memory_share * gpu->memory_bytes_per_s);
-    return f->launch_s + f->batch_s + fmax(seconds, memory_s);
+    const double d_bytes =
+        (double)p->m * (double)p->n * (double)p->batch_count * (double)tgi_type_bytes(p->d_type);
+    const double memory_s = fmax(tgi_model_tile_bytes(p) / f->batch_memory_share,
+                                 is_mma && work->is_moved ? d_bytes / f->batch_single_share : 0.0) /
+                            gpu->memory_bytes_per_s;
+    return f->launch_s + f->batch_s[kind == 2] + fmax(seconds, memory_s);
 }
 
 /* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again

@@ -97,7 +97,7 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
         c->gpu->clock_hz;
     /* Relayout warps move unaligned lines, and compete with the products for shared memory. */
     const double inside_s = work->is_a_unaligned
-                                ? a.inside * f->wgmma_unaligned_line_s +
+                                ? f->wgmma_unaligned_step_s + a.inside * f->wgmma_unaligned_line_s +
                                       f->wgmma_unaligned_share * multiply_s +
                                       readers->a_at_once * f->wgmma_unaligned_reader_s[1]
                                 : copy_s;

@@ -49,8 +49,10 @@ static double find_tile_seconds(const tgi_wgmma_case *c, const step_seconds *ste
     const double wait_s = step->wait_s * (1.0 + c->figures->wgmma_loaded_share * memory_share);
     const double requests = fmin(steps, step->stages_under_way) - 1.0;
     const double later = fmax(0.0, steps / step->stages_under_way - 1.0) * step->later_ratio;
-    return step->run_s * (ceil(steps / RUN_CHUNKS) - 1.0) +
-           fmax(steps * step->busy_s, wait_s * (1.0 + later) + requests * step->request_s);
+    const double later_s = wait_s * (1.0 + later) + requests * step->request_s;
+    /* Relayout warps begin with a stage once it has come. */
+    const double busy_s = steps * step->busy_s + (c->work->is_a_unaligned ? wait_s : 0.0);
+    return step->run_s * (ceil(steps / RUN_CHUNKS) - 1.0) + fmax(busy_s, later_s);
 }
 
 /* Returns the seconds of all rounds of tiles, apart from memory's rate. */

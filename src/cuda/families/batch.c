@@ -12,6 +12,7 @@
 #define STAGE_BYTES_WANTED (14 << 10)
 #define STAGE_BYTES_MAX (32 << 10) /* a block has one stage, not two, if it is larger */
 #define D_BYTES_MAX (20 << 10)     /* most bytes of a group's D that are staged */
+#define STAGED_K_MAX 24            /* longer products hide stores of a D that is not staged */
 #define THREADS_LEAST 128          /* fewest threads of a block */
 #define THREADS_LEAST_OF_MANY 64   /* fewest if there are many small blocks */
 #define THREADS_WANTED 512         /* fewest threads on a multiprocessor */
@@ -175,10 +176,14 @@ static int64_t count_portions(const tgi_machine *machine, const tgi_kernel *kern
     const int64_t rounds =
         tgi_divide_up(tiles * count_worker_threads(kernel), kernel->thread_count);
     const int64_t b_elems = p->n * p->k, elems = b_elems + p->m * (p->n + p->k);
-    const int64_t staged =
-        tgi_divide_up(p->m * p->n * tgi_type_bytes(p->d_type), D_BYTES_MAX - 2 * UNIT);
+    const int64_t row_bytes = p->n * tgi_type_bytes(p->d_type), d_bytes = D_BYTES_MAX - 2 * UNIT;
+    const int64_t staged_tiles = d_bytes / row_bytes / kernel->tile_rows;
+    int64_t staged = tgi_divide_up(p->m * row_bytes, d_bytes);
+    if (staged > 1 && staged_tiles > 0 && p->k <= STAGED_K_MAX)
+        staged = tgi_divide_up(tile_rows, staged_tiles);
     int64_t wanted = slots / entries < rounds ? slots / entries : rounds;
-    wanted = wanted > staged || has_wide_stores(p) ? wanted : staged;
+    if (is_d_packed(p) && !has_wide_stores(p) && staged > wanted)
+        wanted = staged;
     if (kernel->math != TGI_MATH_mma) {
         const int64_t filling =
             entries <= sm_count ? sm_count / entries : 1 + (entries < 2 * sm_count);
@@ -277,6 +282,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const tgi_tile_work work = {.block_count = (double)args.group_count,
                                 .blocks_per_sm = resident,
                                 .access = tgi_gemm_find_access(p),
+                                .is_moved = !args.d_place && !has_wide_stores(p),
                                 .tile_count =
                                     (double)(decision->group_entries * args.portion_tiles.value)};
     proposal->is_legal = 1;

@@ -119,12 +119,16 @@ static void try_strips(const tgi_machine *machine, const tgi_problem *p, int is_
     const int resident = TGI_SMALL_STRIP_BLOCKS(is_long ? TGI_SMALL_STRIP_K_MAX : p->k);
     const int64_t wanted = tgi_divide_up(all, (int64_t)machine->gpu.sm_count * resident);
     const int64_t each = wanted < pieces ? wanted : pieces;
-    const int64_t across = tgi_divide_up(tgi_divide_up(pieces, each), warps / rows);
+    const int64_t strips = tgi_divide_up(pieces, each);
+    const int64_t across = tgi_divide_up(strips, warps / rows);
     const int has_units = p->b.row == 1 && tgi_gemm_has_b_vectors(p, 1) && p->k % 4 == 0;
-    const tgi_tile_work work = {.block_count = (double)all,
-                                .tile_count = warps,
+    const int is_moved = !tgi_gemm_has_d_vectors(p);
+    /* A strip forms a piece more if it moves D. */
+    const int64_t formed = needed * (pieces + strips * is_moved);
+    const tgi_tile_work work = {.block_count = (double)(across * down * p->batch_count),
+                                .tile_count = (double)formed / (double)(across * down),
                                 .is_long = is_long,
-                                .is_moved = !tgi_gemm_has_d_vectors(p),
+                                .is_moved = is_moved,
                                 .access = has_units ? TGI_ACCESS_VECTORS : TGI_ACCESS_ELEMENTS};
     const double seconds = tgi_model_strip_seconds(&machine->gpu, p, &work);
     if (down > TGI_GRID_HEIGHT_MAX || (proposal->is_legal && seconds >= proposal->predicted_s))
