@@ -22,6 +22,9 @@
 /* Wide tiles, which serve family packed, prefetch the next blocks too. */
 #define HAS_PREFETCH (TILE_VECTORS > 1)
 
+/* Tiles of AVX-512 may prefetch D in their loop. Those of AVX2 would take 2 to 6 % longer. */
+#define HAS_PACE HAS_NARROW_TILES
+
 /* Prefetches one of these lines and goes on to the next one. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(prefetch_line)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, const int rows)
@@ -138,15 +141,16 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++)
             accum[i][v] = ACC(zero)();
-    /* Here, as of B below, lines are those of the vectors' ends. The line in which a row begins was
-     * the last one of the micropanel before. */
+    const ACC(elem) *far = D_AT(d, t->d_ahead);
+    const int is_paced = HAS_PACE && t->d_pace > 0;
+    int far_rows = rows, far_wait = is_paced && t->is_d_far; /* 1: the first iteration prefetches */
     if (t->is_d_far) {
-        const ACC(elem) *far = D_AT(d, t->d_ahead);
+        /* Rows for which the loop has no iteration come first. */
+        for (; is_paced && far_rows > k / TGI_TILE_UNROLL; far_rows--, far = D_AT(far, t->d_row))
+            TILE(prefetch_d_row)(t, far, vectors, 0);
 #pragma GCC unroll 14
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
-            for (int v = 0; v < vectors; v++)
-                __builtin_prefetch(D_AT(far, i * t->d_row + (v + 1) * VECTOR_ELEMS - 1));
+        for (int i = 0; i < rows && !is_paced; i++)
+            TILE(prefetch_d_row)(t, D_AT(far, i * t->d_row), vectors, 1);
         if (beta != 0.0 && c != d)
             TILE(prefetch_c)(t, c, rows);
     }
@@ -160,6 +164,11 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
             TILE(prefetch_rows)(&ahead, &ahead_row, a_stride, rows);
         if (HAS_PREFETCH && prefetch)
             tgi_cpu_prefetch_next(prefetch);
+        if (HAS_PACE && --far_wait == 0) {
+            TILE(prefetch_d_row)(t, far, vectors, 0);
+            far = D_AT(far, t->d_row);
+            far_wait = --far_rows > 0 ? t->d_pace : 0;
+        }
 #pragma GCC unroll 4
         for (int u = 0; u < TGI_TILE_UNROLL; u++) {
             TILE(add_k)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, u);
@@ -370,6 +379,7 @@ static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
 #undef AHEAD_LINE
 #undef AHEAD_LINES
 #undef HAS_PREFETCH
+#undef HAS_PACE
 #undef HAS_BF16_D
 #undef D_AT
 #undef A_POINTERS
