@@ -179,20 +179,6 @@ TILE(finish_registers)(const tgi_tile *t, const ACC(elem) * c, const ACC(elem) *
     }
 }
 
-/* Prefetches a row of D, to L1 or to L2, by the lines of its vectors' ends. The line in which the
- * row begins was the last one of the micropanel before. */
-static inline __attribute__((always_inline)) TARGET void
-TILE(prefetch_d_row)(const tgi_tile *t, const ACC(elem) * row, const int vectors, const int is_to_l1)
-{
-    (void)t;
-#pragma GCC unroll 3
-    for (int v = 0; v < vectors; v++)
-        if (is_to_l1)
-            __builtin_prefetch(D_AT(row, (v + 1) * VECTOR_ELEMS - 1));
-        else
-            __builtin_prefetch(D_AT(row, (v + 1) * VECTOR_ELEMS - 1), 0, 2);
-}
-
 /* Prefetches C of a tile. */
 static __attribute__((noinline)) TARGET void TILE(prefetch_c)(const tgi_tile *t,
                                                               const ACC(elem) * c, int rows)

@@ -101,8 +101,8 @@ int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles);
 int64_t tgi_cpu_find_ahead(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_a_order order,
                            int64_t rows, int64_t a_tile_stride);
 
-/* Returns d_pace of a tile. Lines that come from memory to L1 keep those of B waiting that come from
- * L2. So a tile whose loop is long enough requests D row by row, and to L2 alone. */
+/* Returns d_pace of a tile. Lines that come from memory to L1 keep those of B waiting that come
+ * from L2. So a tile whose loop is long enough requests D row by row, and to L2 alone. */
 static inline int tgi_cpu_find_d_pace(int64_t k, int64_t rows)
 {
     const int64_t pace = k / (TGI_TILE_UNROLL * rows);

@@ -13,41 +13,8 @@
 #define A_POINTERS ((TILE_ROWS + 2) / 3)
 #define A_ROW(base, stride, i) ((base)[(i) / 3] + (i) % 3 * (stride))
 
-/* Rows of A that lie along k are prefetched line by line, all rows of a line before the next one.
- * An iteration of the loop prefetches about as much as it reads: so many lines for up to 8 rows,
- * and twice as many for more. */
-#define AHEAD_LINE ((int)(64 / sizeof(IN(elem))))
-#define AHEAD_LINES ((int)(TGI_TILE_UNROLL * sizeof(IN(elem)) / 8))
-
 /* Wide tiles, which serve family packed, prefetch the next blocks too. */
 #define HAS_PREFETCH (TILE_VECTORS > 1)
-
-/* Tiles of AVX-512 may prefetch D in their loop. Those of AVX2 would take 2 to 6 % longer. */
-#define HAS_PACE HAS_NARROW_TILES
-
-/* Prefetches one of these lines and goes on to the next one. */
-static inline __attribute__((always_inline)) TARGET void
-TILE(prefetch_line)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, const int rows)
-{
-    __builtin_prefetch(*ahead, 0, 2);
-    *ahead += a_stride;
-    if (++*ahead_row == rows) {
-        *ahead_row = 0;
-        *ahead += AHEAD_LINE - rows * a_stride;
-    }
-}
-
-/* Prefetches the lines of an iteration. */
-static inline __attribute__((always_inline)) TARGET void
-TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, const int rows)
-{
-#pragma GCC unroll 2
-    for (int line = 0; line < AHEAD_LINES; line++) {
-        TILE(prefetch_line)(ahead, ahead_row, a_stride, rows);
-        if (rows > 8)
-            TILE(prefetch_line)(ahead, ahead_row, a_stride, rows);
-    }
-}
 
 /* Tiles of BF16 pairs may have a D, a C and a bias of BF16. D_AT is element i of one of them in
  * either case. */
@@ -58,6 +25,7 @@ TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, c
 #define D_AT(d, i) ((d) + (i))
 #endif
 
+#include "cpu/tile_prefetch_body.h"
 #if TILE_VECTORS == 1
 #include "cpu/narrow_tile_body.h"
 #else
@@ -141,19 +109,11 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++)
             accum[i][v] = ACC(zero)();
-    const ACC(elem) *far = D_AT(d, t->d_ahead);
-    const int is_paced = HAS_PACE && t->d_pace > 0;
-    int far_rows = rows, far_wait = is_paced && t->is_d_far; /* 1: the first iteration prefetches */
-    if (t->is_d_far) {
-        /* Rows for which the loop has no iteration come first. */
-        for (; is_paced && far_rows > k / TGI_TILE_UNROLL; far_rows--, far = D_AT(far, t->d_row))
-            TILE(prefetch_d_row)(t, far, vectors, 0);
-#pragma GCC unroll 14
-        for (int i = 0; i < rows && !is_paced; i++)
-            TILE(prefetch_d_row)(t, D_AT(far, i * t->d_row), vectors, 1);
-        if (beta != 0.0 && c != d)
-            TILE(prefetch_c)(t, c, rows);
-    }
+    int far_rows = 0;
+    const ACC(elem) *far = TILE(prefetch_d)(t, d, &far_rows, rows, vectors);
+    int far_wait = far_rows > 0; /* 1: the first iteration prefetches */
+    if (t->is_d_far && beta != 0.0 && c != d)
+        TILE(prefetch_c)(t, c, rows);
 
     const IN(elem) *ahead = a_start + a_ahead;
     int ahead_row = 0;
@@ -165,7 +125,7 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
         if (HAS_PREFETCH && prefetch)
             tgi_cpu_prefetch_next(prefetch);
         if (HAS_PACE && --far_wait == 0) {
-            TILE(prefetch_d_row)(t, far, vectors, 0);
+            TILE(prefetch_row)(t, far, vectors, 0);
             far = D_AT(far, t->d_row);
             far_wait = --far_rows > 0 ? t->d_pace : 0;
         }
@@ -376,8 +336,6 @@ static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
                                             .fma_loop = FMA_LOOP};
 
 #undef NARROW_UNROLL
-#undef AHEAD_LINE
-#undef AHEAD_LINES
 #undef HAS_PREFETCH
 #undef HAS_PACE
 #undef HAS_BF16_D
