@@ -106,7 +106,7 @@ int64_t tgi_cpu_find_ahead(const tgi_problem *problem, const tgi_tile_set *tiles
 static inline int tgi_cpu_find_d_pace(int64_t k, int64_t rows)
 {
     const int64_t pace = k / (TGI_TILE_UNROLL * rows);
-    return k < TGI_PACED_K ? 0 : pace < 1 ? 1 : pace < TGI_PACE_MAX ? (int)pace : TGI_PACE_MAX;
+    return k < TGI_PACED_K ? 0 : pace < TGI_PACE_MAX ? (int)pace : TGI_PACE_MAX;
 }
 
 /* Returns how many values of k ahead a tile prefetches its own A or B if no later tile needs other

@@ -104,17 +104,20 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
         a[q] = a_start + 3 * q * a_stride;
         HIDE_POINTER(a[q]); /* the compiler would otherwise use one base and 14 offsets */
     }
+    /* The loop prefetches D, or it comes first. */
+    const ACC(elem) *far = D_AT(d, t->d_ahead);
+    int far_rows = rows, far_wait = HAS_PACE && t->is_d_far && t->d_pace > 0;
+    if (t->is_d_far) {
+        if (!far_wait)
+            TILE(prefetch_d)(t, far, rows, vectors);
+        if (beta != 0.0 && c != d)
+            TILE(prefetch_c)(t, c, rows);
+    }
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++)
             accum[i][v] = ACC(zero)();
-    int far_rows = 0;
-    const ACC(elem) *far = TILE(prefetch_d)(t, d, &far_rows, rows, vectors);
-    int far_wait = far_rows > 0; /* 1: the first iteration prefetches */
-    if (t->is_d_far && beta != 0.0 && c != d)
-        TILE(prefetch_c)(t, c, rows);
-
     const IN(elem) *ahead = a_start + a_ahead;
     int ahead_row = 0;
     tgi_prefetch *prefetch = t->prefetch;

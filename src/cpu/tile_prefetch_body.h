@@ -2,8 +2,9 @@
  * Prefetches A and D for a tile. tile_body.h includes this file for each instruction set and type.
  */
 
-/* Tiles of AVX-512 may prefetch D in their loop. Those of AVX2 would take 2 to 6 % longer. */
-#define HAS_PACE HAS_NARROW_TILES
+/* Tiles of AVX-512 may prefetch D in their loop. Those of AVX2 would take 2 to 6 % longer, and
+ * those of pairs would gain little. */
+#define HAS_PACE (HAS_NARROW_TILES && K_PER_ELEM == 1)
 
 /* Rows of A that lie along k are prefetched line by line, all rows of a line before the next one.
  * An iteration of the loop prefetches about as much as it reads: so many lines for up to 8 rows,
@@ -50,27 +51,28 @@ TILE(prefetch_row)(const tgi_tile *t, const ACC(elem) * row, const int vectors, 
             __builtin_prefetch(D_AT(row, (v + 1) * VECTOR_ELEMS - 1), 0, 2);
 }
 
-/* Prefetches D, or those of its rows for which the loop has no iteration. Returns the first row
- * that is left for the loop, and their number. */
-static inline __attribute__((always_inline)) TARGET const ACC(elem) *
-    TILE(prefetch_d)(const tgi_tile *t, const ACC(elem) * d, int *rows_left, const int rows,
-                     const int vectors)
+/* Prefetches all rows of D. Unrolled in each of the many tiles of AVX-512 it would be a tenth of
+ * their code. */
+#if HAS_NARROW_TILES
+static __attribute__((noinline)) TARGET void
+TILE(prefetch_d)(const tgi_tile *t, const ACC(elem) * far, int rows, int vectors)
 {
-    const ACC(elem) *far = D_AT(d, t->d_ahead);
-    if (!t->is_d_far)
-        return far;
-    if (HAS_PACE && t->d_pace > 0) {
-        int left = rows;
-        for (; left > t->k / TGI_TILE_UNROLL; left--, far = D_AT(far, t->d_row))
-            TILE(prefetch_row)(t, far, vectors, 0);
-        *rows_left = left;
-        return far;
+    for (int i = 0; i < rows; i++, far = D_AT(far, t->d_row)) {
+        if (vectors == 3)
+            TILE(prefetch_row)(t, far, 3, 1);
+        else
+            TILE(prefetch_row)(t, far, vectors, 1);
     }
+}
+#else
+static inline __attribute__((always_inline)) TARGET void
+TILE(prefetch_d)(const tgi_tile *t, const ACC(elem) * far, const int rows, const int vectors)
+{
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
         TILE(prefetch_row)(t, D_AT(far, i * t->d_row), vectors, 1);
-    return far;
 }
+#endif
 #endif
 
 #undef AHEAD_LINE
