@@ -108,8 +108,10 @@ int cli_make_ring(cli_operand_ring *ring, const tg_context *context, const tg_pr
         return 0;
     const int64_t host_count = ring->is_on_gpu ? 1 : set_count;
     for (int64_t i = 0; i < host_count; i++) {
-        tg_problem filled = *problem;
-        if (!check_make_operands(&filled, operand_seed + (uint64_t)i, &ring->operands[i]))
+        /* Random numbers for all sets would take longer than what is measured. */
+        tg_problem filled = i == 0 ? *problem : ring->problems[0];
+        if (i == 0 ? !check_make_operands(&filled, operand_seed, &ring->operands[0])
+                   : !check_copy_operands(&filled, &ring->operands[0], &ring->operands[i]))
             return 0;
         ring->host_count++;
         ring->problems[i] = filled;

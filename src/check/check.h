@@ -29,6 +29,10 @@ void check_free_operands(check_operands *operands);
 void check_move_operands(tg_problem *problem, const check_operands *operands,
                          void *const copies[TGI_OPERAND_COUNT]);
 
+/* Copies the operands of a filled problem to memory of their own, and moves its pointers there.
+ * Returns 0 if memory runs out. */
+int check_copy_operands(tg_problem *problem, const check_operands *operands, check_operands *copy);
+
 /* Return the next number of the splitmix64 stream: 64 bits, or a uniform number in [-1, 1). */
 uint64_t check_next_random(uint64_t *state);
 double check_next_uniform(uint64_t *state);

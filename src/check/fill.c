@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "threads/threads.h"
 
@@ -106,14 +107,11 @@ static int find_extent(const tg_matrix *view, int64_t batch_count, view_extent *
            extend(extent, batch_count, batch_count > 1 ? view->batch_stride : 0);
 }
 
-/* Fills entry `index` of the operands. Returns its block of `count` elements, which free()
- * releases, or NULL if memory runs out. */
-static void *allocate_elements(tg_type type, int64_t count, check_operands *operands, int index)
+/* Fills entry `index` of the operands. Returns its block, which free() releases, or NULL if memory
+ * runs out. */
+static void *allocate_block(int64_t bytes, check_operands *operands, int index)
 {
-    int64_t bytes;
     void *block = NULL;
-    if (__builtin_mul_overflow(count, tg_get_type_bytes(type), &bytes))
-        return NULL;
     if ((uint64_t)bytes > SIZE_MAX - ALLOCATION_ALIGNMENT)
         return NULL;
     if (posix_memalign(&block, ALLOCATION_ALIGNMENT, (size_t)bytes) != 0)
@@ -121,6 +119,15 @@ static void *allocate_elements(tg_type type, int64_t count, check_operands *oper
     operands->allocation[index] = block;
     operands->size_bytes[index] = bytes;
     return block;
+}
+
+/* Allocates `count` elements in the same way. */
+static void *allocate_elements(tg_type type, int64_t count, check_operands *operands, int index)
+{
+    int64_t bytes;
+    if (__builtin_mul_overflow(count, tg_get_type_bytes(type), &bytes))
+        return NULL;
+    return allocate_block(bytes, operands, index);
 }
 
 /* A matrix that is filled in blocks of elements. */
@@ -224,4 +231,20 @@ void check_move_operands(tg_problem *problem, const check_operands *operands,
         if (block)
             tgi_operands_set_data(problem, id, (char *)copies[id] + (data - block));
     }
+}
+
+int check_copy_operands(tg_problem *problem, const check_operands *operands, check_operands *copy)
+{
+    *copy = (check_operands){{NULL}, {0}};
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        if (!operands->allocation[id])
+            continue;
+        if (!allocate_block(operands->size_bytes[id], copy, id)) {
+            check_free_operands(copy);
+            return 0;
+        }
+        memcpy(copy->allocation[id], operands->allocation[id], (size_t)operands->size_bytes[id]);
+    }
+    check_move_operands(problem, operands, copy->allocation);
+    return 1;
 }

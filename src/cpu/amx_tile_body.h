@@ -183,7 +183,7 @@ static TARGET void TILE(tile_line)(const tgi_tile *t, const void *a_start, const
         if (t->is_d_far) {
             for (int i = 0; i < t->rows; i++)
                 for (int j = 0; j < t->cols; j += SIDE)
-                    __builtin_prefetch(D_AT(d, t->d_ahead + i * t->d_row + j));
+                    __builtin_prefetch(D_AT(d, t->d_ahead + i * t->d_row + j), 0, 2);
             if (beta != 0.0 && c != d)
                 TILE(prefetch_c)(t, c, t->rows);
         }

@@ -12,8 +12,9 @@
  * sums. */
 #define THREAD_BYTES ((int64_t)320 << 10)
 
-/* An A along m is read in place up to so many values of k, whose pages the TLB holds. */
-#define STRIDED_K_MAX 16
+/* An A along m is read in place up to so many values of k. Each is on a page of its own, and a TLB
+ * holds few more. */
+#define STRIDED_K_MAX 128
 
 /* Tiles of AMX read an A in place for at most so many micropanels, since each loads all of its rows
  * anew, which a packed A has in order. Other tiles do so for two. */

@@ -223,6 +223,7 @@ static void add_height(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
                  .b_row = b_row,
                  .c_row = p->c.row,
                  .d_row = p->d.row,
+                 .d_pace = tgi_cpu_find_d_pace(p->k, rows),
                  .cols = (int)cols,
                  .is_d_far =
                      is_narrow ? d_ahead != 0 : p->batch_count * p->m * p->n * bytes >= FAR_BYTES},

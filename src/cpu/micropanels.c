@@ -209,6 +209,7 @@ static void set_rows(tile_walk *walk, int is_rest)
     else
         tile->a_ahead = tgi_cpu_find_ahead(s->call->problem, s->tiles, left->order, rows, a_elems);
     tile->rows = (int)rows;
+    tile->d_pace = tgi_cpu_find_d_pace(s->k_elems, rows);
     tile->a_tile_stride = is_along_rows ? 0 : a_elems;
     tile->b_tile_stride = is_along_rows ? s->b.micropanel_elems : 0;
     tile->c_tile_stride = is_along_rows ? cols : rows * tile->c_row;

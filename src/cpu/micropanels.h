@@ -12,6 +12,10 @@
 /* A longer k than this hides what the lines of a tile's own D take. */
 #define TGI_SHORT_K 32
 
+/* Tiles with a shorter k prefetch all of D at once; others at most so many iterations apart. */
+#define TGI_PACED_K 16
+#define TGI_PACE_MAX 8
+
 /* A block of A as tiles read it: in either order of tile.h, or in micropanels. Such a block stores
  * row tile after row tile, each k x (rows of the tile) with its rows side by side. */
 typedef struct tgi_left {
@@ -96,6 +100,14 @@ int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles);
  * line of them, for a short k the fourth one. */
 int64_t tgi_cpu_find_ahead(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_a_order order,
                            int64_t rows, int64_t a_tile_stride);
+
+/* Returns d_pace of a tile. Lines that come from memory to L1 keep those of B waiting that come
+ * from L2. So a tile whose loop is long enough requests D row by row, and to L2 alone. */
+static inline int tgi_cpu_find_d_pace(int64_t k, int64_t rows)
+{
+    const int64_t pace = k / (TGI_TILE_UNROLL * rows);
+    return k < TGI_PACED_K ? 0 : pace < TGI_PACE_MAX ? (int)pace : TGI_PACE_MAX;
+}
 
 /* Returns how many values of k ahead a tile prefetches its own A or B if no later tile needs other
  * ones. A short k has passed before such lines come, and most of them would lie behind it. The

@@ -13,38 +13,8 @@
 #define A_POINTERS ((TILE_ROWS + 2) / 3)
 #define A_ROW(base, stride, i) ((base)[(i) / 3] + (i) % 3 * (stride))
 
-/* Rows of A that lie along k are prefetched line by line, all rows of a line before the next one.
- * An iteration of the loop prefetches about as much as it reads: so many lines for up to 8 rows,
- * and twice as many for more. */
-#define AHEAD_LINE ((int)(64 / sizeof(IN(elem))))
-#define AHEAD_LINES ((int)(TGI_TILE_UNROLL * sizeof(IN(elem)) / 8))
-
 /* Wide tiles, which serve family packed, prefetch the next blocks too. */
 #define HAS_PREFETCH (TILE_VECTORS > 1)
-
-/* Prefetches one of these lines and goes on to the next one. */
-static inline __attribute__((always_inline)) TARGET void
-TILE(prefetch_line)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, const int rows)
-{
-    __builtin_prefetch(*ahead, 0, 2);
-    *ahead += a_stride;
-    if (++*ahead_row == rows) {
-        *ahead_row = 0;
-        *ahead += AHEAD_LINE - rows * a_stride;
-    }
-}
-
-/* Prefetches the lines of an iteration. */
-static inline __attribute__((always_inline)) TARGET void
-TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, const int rows)
-{
-#pragma GCC unroll 2
-    for (int line = 0; line < AHEAD_LINES; line++) {
-        TILE(prefetch_line)(ahead, ahead_row, a_stride, rows);
-        if (rows > 8)
-            TILE(prefetch_line)(ahead, ahead_row, a_stride, rows);
-    }
-}
 
 /* Tiles of BF16 pairs may have a D, a C and a bias of BF16. D_AT is element i of one of them in
  * either case. */
@@ -55,6 +25,7 @@ TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, c
 #define D_AT(d, i) ((d) + (i))
 #endif
 
+#include "cpu/tile_prefetch_body.h"
 #if TILE_VECTORS == 1
 #include "cpu/narrow_tile_body.h"
 #else
@@ -133,24 +104,20 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
         a[q] = a_start + 3 * q * a_stride;
         HIDE_POINTER(a[q]); /* the compiler would otherwise use one base and 14 offsets */
     }
+    /* The loop prefetches D, or it comes first. */
+    const ACC(elem) *far = D_AT(d, t->d_ahead);
+    int far_rows = rows, far_wait = HAS_PACE && t->is_d_far && t->d_pace > 0;
+    if (t->is_d_far) {
+        if (!far_wait)
+            TILE(prefetch_d)(t, far, rows, vectors);
+        if (beta != 0.0 && c != d)
+            TILE(prefetch_c)(t, c, rows);
+    }
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++)
             accum[i][v] = ACC(zero)();
-    /* Here, as of B below, lines are those of the vectors' ends. The line in which a row begins was
-     * the last one of the micropanel before. */
-    if (t->is_d_far) {
-        const ACC(elem) *far = D_AT(d, t->d_ahead);
-#pragma GCC unroll 14
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 3
-            for (int v = 0; v < vectors; v++)
-                __builtin_prefetch(D_AT(far, i * t->d_row + (v + 1) * VECTOR_ELEMS - 1));
-        if (beta != 0.0 && c != d)
-            TILE(prefetch_c)(t, c, rows);
-    }
-
     const IN(elem) *ahead = a_start + a_ahead;
     int ahead_row = 0;
     tgi_prefetch *prefetch = t->prefetch;
@@ -160,6 +127,11 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
             TILE(prefetch_rows)(&ahead, &ahead_row, a_stride, rows);
         if (HAS_PREFETCH && prefetch)
             tgi_cpu_prefetch_next(prefetch);
+        if (HAS_PACE && --far_wait == 0) {
+            TILE(prefetch_row)(t, far, vectors, 0);
+            far = D_AT(far, t->d_row);
+            far_wait = --far_rows > 0 ? t->d_pace : 0;
+        }
 #pragma GCC unroll 4
         for (int u = 0; u < TGI_TILE_UNROLL; u++) {
             TILE(add_k)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, u);
@@ -367,9 +339,8 @@ static const tgi_tile_set TILE(tile_set) = {.rows = TILE_ROWS,
                                             .fma_loop = FMA_LOOP};
 
 #undef NARROW_UNROLL
-#undef AHEAD_LINE
-#undef AHEAD_LINES
 #undef HAS_PREFETCH
+#undef HAS_PACE
 #undef HAS_BF16_D
 #undef D_AT
 #undef A_POINTERS

@@ -114,6 +114,13 @@ static void test_operands(void **state)
     assert_true(check_make_operands(&first, 8, &first_operands));
     assert_true(isfinite(sum_view(&first.c, 3)));
     assert_null(first_operands.allocation[TGI_OPERAND_bias]);
+    second = first;
+    assert_true(check_copy_operands(&second, &first_operands, &second_operands));
+    assert_true(second.a.data != first.a.data && second.d.data != first.d.data);
+    assert_true(sum_view(&first.a, 3) == sum_view(&second.a, 3));
+    assert_true(sum_view(&first.c, 3) == sum_view(&second.c, 3));
+    assert_null(second_operands.allocation[TGI_OPERAND_bias]);
+    check_free_operands(&second_operands);
     check_free_operands(&first_operands);
     check_free_operands(&first_operands); /* a second time is harmless */
 }
