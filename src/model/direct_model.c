@@ -105,13 +105,24 @@ static double count_fours(const tgi_gpu *gpu, const tgi_tile_work *work)
     return work->block_count * work->warps / (gpu->sm_count * WARPS);
 }
 
-/* Returns the seconds of loads and sums of relays: those for which one warp waits, or those that
- * all warps of a multiprocessor are issued in, which hide half of the others. */
-static double find_relay_work_seconds(const tgi_gpu *gpu, const tgi_tile_work *work,
-                                      double latency_s, double four_s)
+/* Returns the warps of a block of relays beyond the first four, in WARPS. */
+static double find_further_fours(const tgi_tile_work *work)
 {
+    return fmax(0.0, work->warps / WARPS - 1.0);
+}
+
+/* Returns the seconds of relays apart from their launch: of loads and sums, those for which one
+ * warp waits, or those that all warps of a multiprocessor are issued in, which hide half of the
+ * others, and of the meeting of blocks that share out splits. */
+static double find_relay_work_seconds(const tgi_gpu *gpu, const tgi_problem *p,
+                                      const tgi_tile_work *work, double latency_s, double four_s)
+{
+    const double *cluster = tgi_figures_find(gpu->capability)->relay_cluster_s;
+    const int entry = p->type == TG_TYPE_FP32 ? 0 : p->type == TG_TYPE_FP64 ? 1 : 2;
     const double issue_s = count_fours(gpu, work) * four_s;
-    return fmax(latency_s, issue_s) + 0.5 * fmin(latency_s, issue_s);
+    const double work_s = fmax(latency_s, issue_s) + 0.5 * fmin(latency_s, issue_s);
+    return fmax(work_s, find_least_seconds(gpu, p)) +
+           (work->cluster_blocks > 1.0 ? cluster[entry] + work->cluster_blocks * cluster[3] : 0.0);
 }
 
 double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
@@ -123,13 +134,15 @@ double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     const double latency_s = (work->tile_count - 1.0) * f->relay_loads_s[by_elements] +
                              work->block_k * f->relay_step_s[is_short] +
                              (work->places - 1.0) * f->relay_add_s[0] +
+                             find_further_fours(work) * work->tile_count *
+                                 (f->relay_beside_s[0] + work->split_count * f->relay_beside_s[1]) +
                              has_terms * f->relay_add_s[1];
     /* Lanes that share out k read lines of their own. */
     const double lines_s = by_elements && !is_short ? work->split_count * f->relay_line_s : 0.0;
     const double four_s =
         work->tile_count * (f->relay_issue_s[form] + lines_s) + work->block_k * f->relay_sum_s;
     return f->relay_s[is_short ? 2 : by_elements] +
-           fmax(find_relay_work_seconds(gpu, work, latency_s, four_s), find_least_seconds(gpu, p));
+           find_relay_work_seconds(gpu, p, work, latency_s, four_s);
 }
 
 double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
@@ -140,24 +153,26 @@ double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
     const double *s = is_wide ? f->relay_fp64_s : f->relay_mma_s, *more = f->relay_elements_s;
     const double *issue = f->relay_mma_issue_s + 2 * is_wide;
     const double by_elements = is_wide ? 0.0 : work->by_elements;
+    const double terms_s = tgi_epilogue_is_sum_alone(&p->epilogue)       ? 0.0
+                           : p->epilogue.activation > TG_ACTIVATION_RELU ? f->relay_terms_s[1]
+                                                                         : f->relay_terms_s[0];
     if (!work->is_long) {
         const int is_piece = !is_wide && work->block_k > 1.0;
         /* Lines of a longer k share fewer cache lines. */
         const double four_s = s[6] * fmax(1.0, work->block_k * work->block_k / 4.0);
-        return s[is_piece ? 7 : 5] +
+        return s[is_piece ? 7 : 5] + terms_s +
                fmax(is_piece * by_elements * more[0] + count_fours(gpu, work) * four_s,
                     find_least_seconds(gpu, p));
     }
-    const double has_terms = !tgi_epilogue_is_sum_alone(&p->epilogue);
+    const double steps = fmin(work->block_k, work->tile_count * PIECE_STEPS);
+    const double *beside = f->relay_beside_s + (is_wide ? 2 : 4);
     const double latency_s =
         by_elements * more[0] + (work->tile_count - 1.0) * (s[1] + by_elements * more[1]) +
-        work->block_k * s[2] + work->split_count * s[3] + (work->places - 1.0) * s[4];
-    /* The warps of a block store a tile of D in up to WARPS turns. */
-    const double terms_s = has_terms * ceil(WARPS / work->warps) * f->relay_terms_s;
-    const double steps = fmin(work->block_k, work->tile_count * PIECE_STEPS);
+        work->block_k * s[2] + work->split_count * s[3] + (work->places - 1.0) * s[4] +
+        find_further_fours(work) *
+            (work->tile_count * beside[0] + steps * (1.0 + by_elements) * beside[1]);
     const double four_s = work->tile_count * issue[0] + steps * (1.0 + by_elements) * issue[1];
-    return s[0] + terms_s +
-           fmax(find_relay_work_seconds(gpu, work, latency_s, four_s), find_least_seconds(gpu, p));
+    return s[0] + terms_s + find_relay_work_seconds(gpu, p, work, latency_s, four_s);
 }
 
 double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)

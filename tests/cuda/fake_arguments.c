@@ -28,12 +28,6 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
         memset(expanded, 0, expanded_bytes);
         return memcpy(expanded, argument, sizeof(tgi_add_args));
     }
-    if (strncmp(kernel, "tgi_relay_terms_", 16) == 0) {
-        tgi_relay_terms_args relay;
-        memcpy(&relay, argument, sizeof relay);
-        memset(expanded, 0, expanded_bytes);
-        return memcpy(expanded, &relay.all, sizeof relay.all);
-    }
     if (strncmp(kernel, "tgi_strip_", 10) == 0) {
         tgi_strip_args strips;
         memcpy(&strips, argument, sizeof strips);
@@ -48,8 +42,14 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
                strncmp(kernel, "tgi_relay_", 10) == 0) {
         /* The argument of each begins with the sums'. */
         memcpy(&from, argument, sizeof from);
-        if (from.d_type & TGI_SHORT_TERMS)
+        if (from.d_type & TGI_SHORT_TERMS && strncmp(kernel, "tgi_relay_", 10) == 0) {
+            tgi_relay_short_args relay;
+            memcpy(&relay, argument, sizeof relay);
+            terms = (tgi_short_args){relay.relay.sums, relay.epilogue, relay.c,      relay.bias,
+                                     relay.c_row,      relay.c_col,    relay.c_batch};
+        } else if (from.d_type & TGI_SHORT_TERMS) {
             memcpy(&terms, argument, sizeof terms);
+        }
         from.d_type &= TGI_SHORT_TERMS - 1;
     } else {
         return argument;

@@ -40,7 +40,7 @@ static tg_candidate find_choice(const char *text)
 
 /* Rows of batch-invariant problems sum in one order for every m: k is whole, split by n and k alone
  * or, for slices, split after runs of 1024. FP32 of small n and k is left to multiply-adds in
- * teams, or for a k up to 64 in steps.
+ * teams, or for a short k in steps.
  * Without the option those shapes would be split otherwise, or taken by other rows. */
 static void test_batch_invariant_rows(void **state)
 {
@@ -52,14 +52,14 @@ static void test_batch_invariant_rows(void **state)
                  {"1x8192x8192:nt:prec=ieee_fp32", "cuda_dot_sm80_fp32_16x64x64", 1},
                  {"12x20000x600:prec=ieee_fp32", "cuda_rank_sm80_fp32_16x128x64", 1},
                  {"64x300x8192:prec=ieee_fp32", "cuda_simt_sm75_fp32_", 24},
-                 {"128x128x65536", "cuda_bf16", 64},
-                 {"128x128x66000", "cuda_bf16", 1}, /* would have too many splits */
+                 {"128x256x65536", "cuda_bf16", 64},
+                 {"128x256x66000", "cuda_bf16", 1}, /* would have too many splits */
                  {"1x8192x8192:nt", "cuda_bf16d_sm90a_fp32_", 1},
                  {"64x8192x8100:nt", "cuda_bf16r_sm90a_fp32_", 8},
                  {"60000x12x900", "cuda_dot_sm80_fp32_16x64x64", 3},
-                 {"64x300x5000", "cuda_simt_sm75_fp32_32x64x32", 15},
+                 {"64x200x5000", "cuda_simt_sm75_fp32_32x64x32", 15},
                  {"64x1100x6000", "cuda_bf16r_sm90a_fp32_", 6},
-                 {"64x300x1500", "cuda_small_sm75_fp32_16x16x32", 4},
+                 {"64x200x1500", "cuda_small_sm75_fp32_16x16x32", 4},
                  {"3x40x300:nt:prec=ieee_fp32", "cuda_small_sm90a_fp32_32x32x16", 1},
                  {"20x300x40", "cuda_small_sm90a_fp32_32x32x16", 1},
                  {"3x40x300:bf16", "cuda_small_sm90a_bf16_64x64x32", 1},

@@ -23,6 +23,9 @@ static const split_limits mma_limits = {1024, 1536, 5120, 3};
 static const split_limits fma_limits = {1024, 1024, 1280, 16};
 static const split_limits fp64_limits = {1024, 1024, 2048, 8};
 
+/* Clusters of relays form splits of 16-bit types from so many bytes on if D has few columns. */
+#define FEW_COLS 32
+#define FEW_LEAST 768
 #define SUM_TIMES 4 /* bytes of the sums are at most so many times those of A */
 /* A cluster on wgmma adds up to CLUSTER_SPLITS splits without a second kernel if D has few rows.
  * More splits pay only if these would have more than CLUSTER_SPLIT_BYTES_MOST bytes of k. */
@@ -117,12 +120,15 @@ int64_t tgi_gemm_invariant_split(const tgi_machine *machine, const tgi_problem *
     /* Slices of FP32 have splits of their own. */
     const int is_fma = p->type == TG_TYPE_FP32 && p->precision != TG_PRECISION_TF32;
     const split_limits limits = elem_bytes == 8 ? fp64_limits : is_fma ? fma_limits : mma_limits;
+    const int is_few = elem_bytes == 2 && n <= FEW_COLS &&
+                       tgi_arch_has(machine->gpu.capability, TGI_FEATURE_WGMMA);
+    const int64_t limit = is_few ? FEW_LEAST : limits.least;
     const int64_t most = count_splits_most(machine, p, n, elem_bytes < 8 && !is_fma);
     const int64_t sum_bytes = n * tgi_type_sum_bytes(p->type);
     int64_t bytes = limits.sum_halves * sum_bytes / 2;
     bytes = bytes < limits.enough ? bytes : limits.enough;
     bytes = bytes > sum_bytes / SUM_TIMES ? bytes : sum_bytes / SUM_TIMES;
-    bytes = bytes > limits.least ? bytes : limits.least;
+    bytes = bytes > limit ? bytes : limit;
     const int64_t least = tgi_divide_up(bytes, elem_bytes);
     if (most < 2 || (p->k - least) * elem_bytes < limits.saved)
         return p->k;

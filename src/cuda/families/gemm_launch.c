@@ -157,6 +157,7 @@ void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
     prepared->relay_bits = proposal->decision.tile.relay_bits;
     prepared->relay_teams = proposal->decision.tile.relay_teams;
     prepared->relay_warps = proposal->decision.tile.relay_warps;
+    prepared->relay_cluster = proposal->decision.tile.relay_cluster;
     prepared->multiply = (tgi_cuda_kernel){.image = kernel->image,
                                            .block = {(unsigned)kernel->thread_count, 1, 1},
                                            .shared_bytes = (unsigned)proposal->shared_bytes,

@@ -53,6 +53,7 @@ typedef struct tgi_tile_prepared {
     int relay_bits;
     int relay_teams;
     int relay_warps;
+    int relay_cluster;
     tgi_cuda_kernel multiply, add;
 } tgi_tile_prepared;
 

@@ -28,15 +28,16 @@ static const tgi_executor executors[TGI_FAMILY_COUNT] = {
 #define INVARIANT_NARROW_COLS 32
 #define ALIGNED_ELEMS 8 /* elements of a unit that family wgmma reads without a copy */
 
-/* Slices run batch-invariant problems of FP32 if n * (k + SLICE_PASS_ELEMS) >= SLICE_ELEMS_MIN,
- * where they are as fast as multiply-adds in the mean over m. What slices take beside their
- * products counts as SLICE_PASS_ELEMS more elements of k. */
-#define SLICE_ELEMS_MIN ((int64_t)1 << 22)
-#define SLICE_PASS_ELEMS 4096
+/* Slices run batch-invariant problems of FP32 whose B has at least so many columns and elements,
+ * where they are as fast as multiply-adds in the mean over m. */
+#define SLICE_COLS_MIN 256
+#define SLICE_ELEMS_MIN ((int64_t)1 << 17)
 
-/* FP32 of a k up to STEPS_K_MAX is summed in steps, where wide tiles of family small form a large
- * D. */
-#define STEPS_K_MAX 64
+/* FP32 of a short k is summed in steps, where wide tiles of family small form a large D: up to
+ * STEPS_K_FEW, and from STEPS_COLS columns on up to STEPS_K. */
+#define STEPS_K_FEW 48
+#define STEPS_K 80
+#define STEPS_COLS 32
 
 static int64_t find_caller_cols(const tgi_problem *p)
 {
@@ -53,8 +54,8 @@ static int has_relays(const tgi_machine *machine)
 /* Returns 1 for a batch-invariant problem of FP32 that multiply-adds sum in steps. */
 static int is_in_steps(const tgi_machine *machine, const tgi_problem *p)
 {
-    return p->is_batch_invariant && p->type == TG_TYPE_FP32 && p->k <= STEPS_K_MAX &&
-           has_relays(machine);
+    const int64_t most = find_caller_cols(p) < STEPS_COLS ? STEPS_K_FEW : STEPS_K;
+    return p->is_batch_invariant && p->type == TG_TYPE_FP32 && p->k <= most && has_relays(machine);
 }
 
 /* Returns the order in which the row is to sum the problem. */
@@ -102,13 +103,14 @@ static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
 static int leaves_to_multiply_adds(const tgi_machine *machine, const tgi_kernel *kernel,
                                    const tgi_problem *p)
 {
+    const int64_t n = find_caller_cols(p);
     const int is_default = p->precision == TG_PRECISION_DEFAULT;
     if (!p->is_batch_invariant || !tgi_kernels_has_slices(kernel))
         return 0;
     if (!tgi_kernels_uses(kernel, TGI_FEATURE_WGMMA))
         return is_default || !tgi_model_prefers_slices(&machine->gpu, kernel, p->precision);
-    return is_default && (is_in_steps(machine, p) ||
-                          find_caller_cols(p) < SLICE_ELEMS_MIN / (p->k + SLICE_PASS_ELEMS));
+    return is_default &&
+           (is_in_steps(machine, p) || n < SLICE_COLS_MIN || p->k < SLICE_ELEMS_MIN / n);
 }
 
 /* Returns 1 if the row is the one of its type that runs the problems of leaves_to_small. */

@@ -12,8 +12,10 @@
 #define K_LEAST 64 /* least k; shorter sums exceed the error bound of precision default */
 #define K_MAX ((int64_t)1 << 30)
 #define REGISTER_PRODUCTS 6 /* products of kernels that slice in registers */
-#define INVARIANT_COLS 256  /* from so many columns on, the rows of a kernel are the columns */
-#define NAMES_BYTES 64      /* bytes of a list of precisions */
+/* If the B of a batch-invariant problem has more elements, the rows of a kernel are the columns: a
+ * B that meets few rows is then sliced in registers. D of a smaller one is stored faster. */
+#define INVARIANT_B_ELEMS ((int64_t)1 << 20)
+#define NAMES_BYTES 64 /* bytes of a list of precisions */
 
 typedef long long ll; /* for printf */
 
@@ -201,5 +203,5 @@ int tgi_slices_may_take_side(const tgi_problem *p, int is_transposed)
 {
     const int are_rows_columns = p->is_swapped != is_transposed;
     const int64_t caller_n = p->is_swapped ? p->m : p->n;
-    return !p->is_batch_invariant || are_rows_columns == (caller_n >= INVARIANT_COLS);
+    return !p->is_batch_invariant || are_rows_columns == (p->k > INVARIANT_B_ELEMS / caller_n);
 }

@@ -15,6 +15,9 @@
 #define WARP 32
 #define LINE_BYTES 128.0
 #define BLOCK_DEPTH_MAX 64 /* threads along the third dimension of a block */
+/* From so many columns on, rows with matrix instructions add C or a bias to single products of
+ * BF16: the functions without stages would take several times as long on a large D. */
+#define TERMS_COLS 64
 
 /* Returns 1 for a row of wide tiles, whose threads share out the sums of a tile, while the warps of
  * other rows share out k. */
@@ -307,15 +310,22 @@ static void propose_stages(const tgi_machine *machine, const tgi_problem *p, tgi
         tgi_small_propose_outer(machine, p, proposal);
 }
 
-int tgi_small_is_in_pieces(const tgi_problem *p)
+int tgi_small_is_product(const tgi_problem *p)
 {
     return tgi_type_bytes(p->type) == 2 && p->k == 1 && p->precision == TG_PRECISION_DEFAULT;
+}
+
+int tgi_small_is_in_pieces(const tgi_problem *p)
+{
+    const int64_t n = p->is_swapped ? p->m : p->n;
+    return tgi_small_is_product(p) && p->type == TG_TYPE_BF16 &&
+           (n < TERMS_COLS || tgi_epilogue_is_sum_alone(&p->epilogue));
 }
 
 /* Returns 1 if the functions without stages sum a batch-invariant problem with one lane. */
 static int takes_one_lane(const tgi_machine *machine, const tgi_problem *p)
 {
-    return tgi_small_is_in_pieces(p) ||
+    return tgi_small_is_in_pieces(p) || (tgi_small_is_product(p) && p->type == TG_TYPE_FP16) ||
            (tgi_type_bytes(p->type) >= 4 && tgi_gemm_invariant_split(machine, p) == p->k);
 }
 

@@ -26,8 +26,12 @@ void tgi_small_propose_strip_row(const tgi_machine *machine, const tgi_problem *
 /* Returns 1 if the row has functions that sum a batch-invariant problem in the order. */
 int tgi_small_serves(const tgi_kernel *kernel, const tgi_problem *p, tgi_sum_order order);
 
-/* Returns 1 if the k of 16-bit types is so short that multiply-adds, by pieces and the functions
- * without stages, sum a batch-invariant problem. */
+/* Returns 1 if elements of D are single products of 16-bit types. One of FP16 is exact in FP32, so
+ * that all rows form the same. */
+int tgi_small_is_product(const tgi_problem *p);
+
+/* Returns 1 if these products of a batch-invariant problem of BF16, which may be too small for
+ * FP32, are left to multiply-adds, by pieces and the functions without stages. */
 int tgi_small_is_in_pieces(const tgi_problem *p);
 
 /* Returns 1 for the row of each type that has relays. */

@@ -112,12 +112,14 @@ static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
     const int lanes = decision->relay_teams << decision->relay_bits;
     const int rows = is_mma ? 16 : 32 * decision->relay_warps / lanes / decision->relay_cols;
     multiply->block[0] = is_mma && is_short ? TGI_SMALL_RELAY_SHORT_THREADS : 32u * (unsigned)warps;
-    multiply->grid[0] = (unsigned)tgi_divide_up(p->n, decision->relay_cols);
+    multiply->grid[0] =
+        (unsigned)(tgi_divide_up(p->n, decision->relay_cols) * decision->relay_cluster);
     multiply->grid[1] = (unsigned)tgi_divide_up(p->m, rows);
     multiply->grid[2] = (unsigned)p->batch_count;
+    multiply->cluster = (unsigned)decision->relay_cluster;
     prepared->add = (tgi_cuda_kernel){0};
     snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s%s",
-             !prepared->args.is_sum_alone                           ? "terms_"
+             is_short && !prepared->args.is_sum_alone               ? "terms_"
              : is_short && is_mma && p->k > TGI_SMALL_RELAY_SHORT_K ? "piece_"
              : is_short                                             ? "short_"
              : has_vectors                                          ? "vectors_"
@@ -206,23 +208,29 @@ static tg_status launch_relay(const tgi_cuda_queue *queue, const tgi_call *call,
                               tgi_tile_prepared *prepared, const tgi_sums_args *sums)
 {
     const tgi_problem *p = &prepared->args.problem;
-    tgi_relay_terms_args args = {
+    tgi_gemm_args all = prepared->args;
+    tgi_gemm_complete_args(call, prepared->is_transposed, &all);
+    tgi_relay_short_args args = {
         .relay = {.sums = *sums,
                   .relay_bits = prepared->relay_bits,
                   .team_bits = count_bits(prepared->relay_teams),
                   .col_bits = count_bits(prepared->relay_cols),
                   .warp_bits = count_bits(prepared->relay_warps),
+                  .cluster_bits = count_bits(prepared->relay_cluster),
                   .is_across = tgi_small_find_relay_form(p) == TGI_RELAY_ACROSS,
                   .split_elems = (int32_t)prepared->args.split_elems,
                   .split_count = prepared->args.split_count,
                   .add_rows = (int32_t)tgi_gemm_count_add_rows(p, prepared->args.split_count),
                   .has_a_pairs = tgi_small_has_pairs(p, 0) && (uintptr_t)sums->a % 4 == 0,
-                  .has_b_pairs = tgi_small_has_pairs(p, 1) && (uintptr_t)sums->b % 4 == 0}};
-    if (prepared->args.is_sum_alone)
-        return tgi_cuda_run(queue, &prepared->multiply, &args.relay, sizeof args.relay);
-    args.all = prepared->args;
-    args.all.split_count = 1; /* the kernel adds its splits */
-    tgi_gemm_complete_args(call, prepared->is_transposed, &args.all);
+                  .has_b_pairs = tgi_small_has_pairs(p, 1) && (uintptr_t)sums->b % 4 == 0},
+        .epilogue = all.problem.epilogue,
+        .c = all.c,
+        .bias = all.bias,
+        .c_row = p->c.row,
+        .c_col = p->c.col,
+        .c_batch = p->c.batch};
+    if (!all.is_sum_alone)
+        args.relay.sums.d_type |= TGI_SHORT_TERMS;
     return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
 }
 

@@ -4,6 +4,7 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/small.h"
 #include "kernels/small/small_shape.h"
+#include "model/figures.h"
 
 /* Relays read operands in small pieces, so that a larger product takes another row: the blocks of a
  * multiprocessor have at most so many rounds of loads. */
@@ -18,6 +19,7 @@ typedef struct relay_tiling {
     int is_short, is_transposed;
     int teams, bits;   /* 1 << bits lanes of each team, or warps, pass a sum on */
     int warps, groups; /* FP32: warps of a group; groups of a block */
+    int cluster;       /* blocks that share out splits */
 } relay_tiling;
 
 static int has_few_rounds(const tgi_machine *machine, const tgi_tile_work *work)
@@ -65,7 +67,8 @@ static int64_t count_places(int64_t splits)
 static double count_units(const relay_tiling *tiling, int64_t splits, int64_t split_elems,
                           int64_t unit)
 {
-    return (double)(tgi_divide_up(splits, tiling->groups) * tgi_divide_up(split_elems, unit));
+    return (double)(tgi_divide_up(splits, (int64_t)tiling->groups * tiling->cluster) *
+                    tgi_divide_up(split_elems, unit));
 }
 
 /* Proposes the tiling, whose work and decision are complete, if it is predicted to be faster than
@@ -76,6 +79,11 @@ static void offer(const tgi_machine *machine, const tgi_problem *p, const relay_
 {
     const int64_t places = count_places(decision->split_count);
     const int64_t handing = is_mma(p) && tiling->bits > 0 ? (int64_t)work->warps : 0;
+    const double *used = tgi_figures_find(machine->gpu.capability)->cluster_sms;
+    const double most = machine->gpu.sm_count * used[tiling->cluster - 1] / used[0];
+    /* Clusters that do not all run at once wait for each other. */
+    if (tiling->cluster > 1 && work->block_count > most)
+        return;
     if (!has_few_rounds(machine, work) || (proposal->is_legal && seconds >= proposal->predicted_s))
         return;
     proposal->is_legal = 1;
@@ -94,6 +102,7 @@ static void offer(const tgi_machine *machine, const tgi_problem *p, const relay_
     proposal->decision.tile.relay_teams = tiling->teams;
     proposal->decision.tile.relay_groups = tiling->groups;
     proposal->decision.tile.relay_warps = tiling->warps;
+    proposal->decision.tile.relay_cluster = tiling->cluster;
     proposal->decision.tile.is_relay_short = tiling->is_short;
 }
 
@@ -115,9 +124,10 @@ static void try_relay(const tgi_machine *machine, const tgi_problem *p, const re
     if (down > TGI_GRID_HEIGHT_MAX)
         return;
     const tgi_tile_work work = {
-        .block_count = (double)down * (double)across * (double)p->batch_count,
+        .block_count = (double)down * (double)across * (double)p->batch_count * tiling->cluster,
+        .cluster_blocks = tiling->cluster,
         .warps = tiling->warps * tiling->groups,
-        .places = (double)count_places(splits),
+        .places = (double)tiling->groups,
         .tile_count = count_units(tiling, splits, split_elems, lane_k * lanes),
         .block_k = count_units(tiling, splits, split_elems, lane_k * tiling->teams),
         .split_count = lanes,
@@ -128,7 +138,7 @@ static void try_relay(const tgi_machine *machine, const tgi_problem *p, const re
     const tgi_tile_decision decision = {.split_elems = split_elems,
                                         .split_count = splits,
                                         .relay_cols = cols,
-                                        .direct_blocks = down * across * p->batch_count};
+                                        .direct_blocks = (int64_t)work.block_count};
     offer(machine, p, tiling, &work, tgi_model_relay_seconds(&machine->gpu, p, &work), &decision,
           proposal);
 }
@@ -148,9 +158,10 @@ static void try_relay_mma(const tgi_machine *machine, const tgi_problem *given,
     if (down > TGI_GRID_HEIGHT_MAX)
         return;
     const tgi_tile_work work = {
-        .block_count = (double)down * (double)across * (double)p.batch_count,
+        .block_count = (double)down * (double)across * (double)p.batch_count * tiling->cluster,
+        .cluster_blocks = tiling->cluster,
         .warps = cols > 8 ? cols / 8 : tiling->groups << tiling->bits,
-        .places = (double)count_places(splits),
+        .places = (double)tiling->groups,
         .tile_count = count_units(tiling, splits, split_elems, depth << tiling->bits),
         .block_k = count_units(tiling, splits, split_elems, step),
         .split_count = tiling->bits > 0 ? count_units(tiling, splits, split_elems, depth) : 0.0,
@@ -159,21 +170,22 @@ static void try_relay_mma(const tgi_machine *machine, const tgi_problem *given,
     const tgi_tile_decision decision = {.split_elems = split_elems,
                                         .split_count = splits,
                                         .relay_cols = cols,
-                                        .direct_blocks = down * across * p.batch_count};
+                                        .direct_blocks = (int64_t)work.block_count};
     offer(machine, &p, tiling, &work, tgi_model_relay_mma_seconds(&machine->gpu, &p, &work),
           &decision, proposal);
 }
 
-/* Tries the tilings that differ in groups. */
+/* Tries the tilings that differ in groups of a block. */
 static void try_groups(const tgi_machine *machine, const tgi_problem *p, relay_tiling tiling,
                        int64_t split_elems, tgi_proposal *proposal)
 {
     const int64_t splits = tgi_divide_up(p->k, split_elems);
-    for (tiling.groups = 1; tiling.groups <= TGI_SMALL_RELAY_PLACES; tiling.groups *= 2) {
-        if (tiling.groups > 1 && tiling.groups / 2 >= splits)
+    for (tiling.groups = 1; tiling.groups * tiling.cluster <= TGI_SMALL_RELAY_PLACES;
+         tiling.groups *= 2) {
+        if (tiling.groups > 1 && tiling.groups * tiling.cluster / 2 >= splits)
             break;
         if (!is_mma(p)) {
-            for (tiling.warps = tiling.groups > 1 ? 1 : WARPS;
+            for (tiling.warps = tiling.groups * tiling.cluster > 1 ? 1 : WARPS;
                  tiling.warps <= WARPS && tiling.warps * tiling.groups <= WARPS_MOST;
                  tiling.warps *= 4)
                 try_relay(machine, p, &tiling, split_elems, proposal);
@@ -186,31 +198,42 @@ static void try_groups(const tgi_machine *machine, const tgi_problem *p, relay_t
     }
 }
 
+/* Tries the tilings that differ in groups, and in the blocks that share them. */
+static void try_clusters(const tgi_machine *machine, const tgi_problem *p, relay_tiling tiling,
+                         int64_t split_elems, tgi_proposal *proposal)
+{
+    const int64_t splits = tgi_divide_up(p->k, split_elems);
+    for (tiling.cluster = 1; tiling.cluster <= TGI_SMALL_RELAY_CLUSTER; tiling.cluster *= 2)
+        if (tiling.cluster == 1 || tiling.cluster / 2 < splits)
+            try_groups(machine, p, tiling, split_elems, proposal);
+}
+
 void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,
                               tgi_proposal *proposal)
 {
     const int64_t most = INT32_MAX / 2;
     const int elem_bytes = (int)tgi_type_bytes(p->type);
     const int teams = proposal->sum_order == TGI_SUM_TEAMS ? TGI_SMALL_RELAY_TEAMS : 1;
-    const int is_plain = tgi_epilogue_is_sum_alone(&p->epilogue);
+    const unsigned terms = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
+    const int is_plain = tgi_epilogue_is_sum_alone(&p->epilogue), is_narrow = elem_bytes == 2;
     const int64_t split_elems = tgi_gemm_invariant_split(machine, p);
     const int64_t splits = tgi_divide_up(p->k, split_elems);
     if (!p->is_batch_invariant || p->m > most || p->n > most || p->k > most ||
-        p->batch_count > TGI_GRID_HEIGHT_MAX ||
-        (elem_bytes == 2 && (!is_plain || splits > TGI_SMALL_RELAY_PLACES)))
+        p->batch_count > TGI_GRID_HEIGHT_MAX || (is_narrow && splits > TGI_SMALL_RELAY_PLACES) ||
+        tgi_epilogue_find_used(&p->epilogue) & TGI_OPERANDS_EPILOGUE & ~terms)
         return;
-    relay_tiling tiling = {.is_short = 1, .teams = teams, .warps = 1};
+    relay_tiling tiling = {.is_short = 1, .teams = teams, .warps = 1, .cluster = 1};
     const int64_t piece = is_mma(p) ? TGI_SMALL_RELAY_PIECE(elem_bytes)
                                     : (int64_t)TGI_SMALL_RELAY_RUN * TGI_SMALL_RELAY_RUNS * teams;
-    const int64_t short_k = elem_bytes == 2 ? piece : TGI_SMALL_RELAY_SHORT_K;
-    if (is_plain && (is_mma(p) ? p->k <= short_k : teams == 1 && splits == 1))
+    const int64_t short_k = is_narrow && is_plain ? piece : TGI_SMALL_RELAY_SHORT_K;
+    if ((is_plain || is_narrow) && (is_mma(p) ? p->k <= short_k : teams == 1 && splits == 1))
         for (; tiling.bits == 0 || (!is_mma(p) && 1 << tiling.bits <= WARP &&
                                     TGI_SMALL_RELAY_SHORT_RUN << tiling.bits < 2 * p->k);
              tiling.bits++)
-            try_groups(machine, p, tiling, split_elems, proposal);
+            try_clusters(machine, p, tiling, split_elems, proposal);
     tiling.is_short = 0;
     for (tiling.bits = 0; teams << tiling.bits <= (is_mma(p) ? WARPS_MOST / 2 : WARP);
          tiling.bits++)
         if (tiling.bits == 0 || piece << (tiling.bits - 1) < split_elems)
-            try_groups(machine, p, tiling, split_elems, proposal);
+            try_clusters(machine, p, tiling, split_elems, proposal);
 }

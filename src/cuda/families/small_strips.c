@@ -150,7 +150,7 @@ void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *giv
     if (!has_rows(&p) || !has_narrow_type(&p))
         return;
     const int is_free = !p.is_batch_invariant;
-    if (is_free ? proposal->is_legal : tgi_small_is_in_pieces(&p))
+    if (is_free ? proposal->is_legal : tgi_small_is_product(&p))
         try_pieces(machine, &p, is_transposed, proposal);
     if (is_free || !tgi_small_is_in_pieces(&p))
         try_strips(machine, &p, is_transposed, proposal);

@@ -17,6 +17,14 @@ static __device__ __forceinline__ void tgi_cluster_meet(void)
                      : "memory");
 }
 
+/* mapa: returns a pointer to the same place in the shared memory of block `rank` of the cluster. */
+template <typename T> static __device__ __forceinline__ T *tgi_find_remote_pointer(T *own, int rank)
+{
+    T *remote;
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(remote) : "l"(own), "r"(rank));
+    return remote;
+}
+
 /* ld.shared::cluster: reads 8 aligned bytes. */
 static __device__ __forceinline__ void tgi_read_remote_8(float (&value)[2], uint32_t remote)
 {

@@ -19,9 +19,10 @@
 #include "kernels/small/small_relay_sums.cuh"
 
 /* A lane loads Runs runs of Run values of k at once. With Has_vectors both operands are read by 16
- * bytes along k. With Has_terms D has an epilogue. */
-template <int Run, int Runs, int Has_vectors, int Has_terms> struct tgi_relay {
+ * bytes along k. With May_have_terms D may have C, a bias and an activation. */
+template <int Run, int Runs, int Has_vectors, int May_have_terms> struct tgi_relay {
     static constexpr int run = Run, runs = Runs;
+    static constexpr int may_split = Runs > 1; /* 0: for a short k, which is not split */
 
     /* Holds the elements of the lane's runs. */
     struct step {
@@ -30,13 +31,14 @@ template <int Run, int Runs, int Has_vectors, int Has_terms> struct tgi_relay {
 
     int share, lane_apart; /* the lane's place among those that share out k; their distance */
     int at, count;         /* the lane's element among those of its group of warps */
-    int group, groups;     /* the group of warps, and how many the block has */
+    int group, groups;     /* the group of warps, and how many the cluster has */
     int row, col, is_inside;
     const float *a, *b;
 
     __device__ __forceinline__ void find_place(const tgi_relay_args &args, int element)
     {
-        col = (blockIdx.x << args.col_bits) + (element & ((1 << args.col_bits) - 1));
+        const int cols = 1 << args.col_bits;
+        col = (blockIdx.x >> args.cluster_bits) * cols + (element & (cols - 1));
         row = blockIdx.y * (count >> args.col_bits) + (element >> args.col_bits);
         is_inside = row < args.sums.m && col < args.sums.n;
     }
@@ -52,8 +54,9 @@ template <int Run, int Runs, int Has_vectors, int Has_terms> struct tgi_relay {
         lane_apart = args.is_across ? elems : 1;
         at = (warp & ((1 << args.warp_bits) - 1)) * elems + own;
         count = elems << args.warp_bits;
-        group = warp >> args.warp_bits;
         groups = blockDim.x / 32 >> args.warp_bits;
+        group = (warp >> args.warp_bits) + groups * tgi_relay_find_rank(args);
+        groups <<= args.cluster_bits;
         find_place(args, at);
         a = static_cast<const float *>(p.a) + blockIdx.z * p.a_batch + min(row, p.m - 1) * p.a_row;
         b = static_cast<const float *>(p.b) + blockIdx.z * p.b_batch + min(col, p.n - 1) * p.b_col;
@@ -140,27 +143,30 @@ template <int Run, int Runs, int Has_vectors, int Has_terms> struct tgi_relay {
     }
 
     /* A sum that is zero is +0, except where one team after another is added to the first. */
-    __device__ __forceinline__ void finish(const tgi_relay_args &args, const tgi_gemm_args *terms,
-                                           float *shared, float sum)
+    __device__ __forceinline__ void finish(const tgi_relay_short_args &all, float *shared,
+                                           float sum)
     {
+        const tgi_relay_args &args = all.relay;
         int is_mine = share == 0;
-        if (args.split_count == 1) {
+        if (!may_split || args.split_count == 1) {
             sum += args.team_bits > 0 ? -0.0f : 0.0f;
         } else {
-            /* Without this barrier a thread would read sums that others have yet to keep. */
-            __syncthreads();
-            is_mine = threadIdx.x < count;
+            is_mine = tgi_relay_wait_for_sums(args) && threadIdx.x < count;
             if (is_mine)
                 sum = tgi_relay_add_splits(args, shared + threadIdx.x, count);
             find_place(args, threadIdx.x);
         }
-        if (is_mine && is_inside)
-            tgi_relay_store<Has_terms>(args, terms, row, col, sum);
+        if (!is_mine || !is_inside)
+            return;
+        if (May_have_terms && tgi_has_short_terms(args.sums))
+            sum = tgi_apply_terms(all, TG_TYPE_FP32,
+                                  tgi_request_terms<uint32_t>(all, TG_TYPE_FP32, row, col), sum);
+        tgi_relay_store(args, row, col, sum);
     }
 
-    static __device__ __forceinline__ void form(const tgi_relay_args &args,
-                                                const tgi_gemm_args *terms)
+    static __device__ __forceinline__ void form(const tgi_relay_short_args &all)
     {
+        const tgi_relay_args &args = all.relay;
         extern __shared__ __align__(16) char memory[];
         float *shared = reinterpret_cast<float *>(memory);
         tgi_check_body<tgi_relay>();
@@ -169,29 +175,24 @@ template <int Run, int Runs, int Has_vectors, int Has_terms> struct tgi_relay {
         body.setup(args);
         const int team = body.share & ((1 << args.team_bits) - 1), apart = run << args.team_bits;
         const int first = (body.share >> args.team_bits) * runs * apart + team * run;
-        float sum = 0;
+        float sum = 0, *const kept_at =
+                           may_split ? tgi_relay_find_first(args, shared + body.at) : nullptr;
         tgi_wait_for_stream();
 #pragma unroll 1
         for (int split = body.group; split < args.split_count; split += body.groups) {
             sum = body.sum_split(args, split * args.split_elems, first);
-            if (args.split_count > 1 && body.share == 0)
-                tgi_relay_keep(shared + body.at, body.count, split, sum);
+            if (may_split && args.split_count > 1 && body.share == 0)
+                tgi_relay_keep(args, shared + body.at, kept_at, body.count, split, sum);
         }
-        body.finish(args, terms, shared, sum);
+        body.finish(all, shared, sum);
     }
 };
 
-#define TGI_SMALL_RELAY(name, run, runs, has_vectors)                                              \
+#define TGI_SMALL_RELAY(name, run, runs, has_vectors, may_have_terms)                              \
     extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_THREADS)                          \
-        name(const __grid_constant__ tgi_relay_args args)                                          \
+        name(const __grid_constant__ tgi_relay_short_args args)                                    \
     {                                                                                              \
-        tgi_relay<run, runs, has_vectors, 0>::form(args, nullptr);                                 \
-    }
-#define TGI_SMALL_RELAY_TERMS(name, run, runs)                                                     \
-    extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_THREADS)                          \
-        name(const __grid_constant__ tgi_relay_terms_args args)                                    \
-    {                                                                                              \
-        tgi_relay<run, runs, 0, 1>::form(args.relay, &args.all);                                   \
+        tgi_relay<run, runs, has_vectors, may_have_terms>::form(args);                             \
     }
 
 #endif

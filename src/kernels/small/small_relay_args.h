@@ -1,13 +1,17 @@
-/* Declares the argument of relays with an epilogue (small_relay.cuh). */
+/* Declares the argument of relays (small_relay.cuh, small_relay_mma.cuh). */
 #ifndef TGI_SMALL_RELAY_ARGS_H
 #define TGI_SMALL_RELAY_ARGS_H
 
 #include "kernels/gemm_args.h"
 #include "kernels/small/small_shape.h"
 
-typedef struct tgi_relay_terms_args {
+/* The argument of relays. Without C, a bias and an activation, threads read only the first member,
+ * whose sums.d_type says so. */
+typedef struct tgi_relay_short_args {
     tgi_relay_args relay;
-    tgi_gemm_args all;
-} tgi_relay_terms_args;
+    tgi_epilogue epilogue;
+    const void *c, *bias;
+    int64_t c_row, c_col, c_batch;
+} tgi_relay_short_args;
 
 #endif

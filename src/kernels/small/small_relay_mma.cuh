@@ -20,6 +20,7 @@
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/ptx/warp_mma_fp64.cuh"
 #include "kernels/small/small_relay_sums.cuh"
+#include "kernels/small/small_terms.cuh"
 
 /* A lane has words of one element of FP64, or of two elements of 16 bits that are neighbours along
  * k. An instruction multiplies two words of each line, of four lanes. */
@@ -33,11 +34,12 @@ template <> struct tgi_relay_words<TG_TYPE_FP64> {
 };
 
 /* Pieces have Steps instructions. With Is_short all of k is one piece: each warp of a block forms
- * 16 x 8 of D of its own. With Has_terms D has an epilogue, in FP64 alone. */
-template <tg_type Type, int Steps, int Is_short, int Has_terms> struct tgi_relay_mma {
+ * 16 x 8 of D of its own. With May_have_terms D may have C, a bias and an activation. */
+template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_relay_mma {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
     typedef typename tgi_relay_words<Type>::type word;
+    typedef tgi_short_terms<word> terms;
     static constexpr int word_elems = tgi_relay_words<Type>::elems;
     static constexpr int stride = 4 * word_elems; /* from a lane's word to its next */
     static constexpr int step_k = 2 * stride, depth = Steps * step_k;
@@ -61,7 +63,8 @@ template <tg_type Type, int Steps, int Is_short, int Has_terms> struct tgi_relay
         group = Is_short ? 0 : warp >> args.relay_bits;
         groups = warps >> args.relay_bits;
         row = blockIdx.y * 16 + lane / 4;
-        col = (Is_short ? blockIdx.x * warps + warp : blockIdx.x) * 8 + lane / 4;
+        col =
+            (Is_short ? blockIdx.x * warps + warp : blockIdx.x >> args.cluster_bits) * 8 + lane / 4;
         line[0] = static_cast<const elem *>(p.a) + blockIdx.z * p.a_batch;
         line[1] = line[0] + min(row + 8, p.m - 1) * p.a_row;
         line[0] += min(row, p.m - 1) * p.a_row;
@@ -129,14 +132,74 @@ template <tg_type Type, int Steps, int Is_short, int Has_terms> struct tgi_relay
         }
     }
 
-    /* Stores element `i` of those of the lane. */
-    __device__ __forceinline__ void store(const tgi_relay_args &args, const tgi_gemm_args *terms,
-                                          int of_lane, int i, sum_type sum) const
+    /* The row and the column of element `i` of those of a lane. */
+    struct place {
+        int row, col;
+    };
+
+    __device__ __forceinline__ place find_place(int of_lane, int i) const
     {
-        const int at_row = blockIdx.y * 16 + of_lane / 4 + i / 2 * 8;
-        const int at_col = col - lane / 4 + of_lane % 4 * 2 + i % 2;
-        if (at_row < args.sums.m && at_col < args.sums.n)
-            tgi_relay_store<Has_terms>(args, terms, at_row, at_col, sum);
+        return {static_cast<int>(blockIdx.y) * 16 + of_lane / 4 + i / 2 * 8,
+                col - lane / 4 + of_lane % 4 * 2 + i % 2};
+    }
+
+    static __device__ __forceinline__ int is_inside(const tgi_relay_args &args, const place &at)
+    {
+        return at.row < args.sums.m && at.col < args.sums.n;
+    }
+
+    /* Returns 1 if D has C, a bias or an activation. */
+    static __device__ __forceinline__ int has_terms(const tgi_relay_args &args)
+    {
+        return May_have_terms && tgi_has_short_terms(args.sums);
+    }
+
+    /* Requests C and the bias of element `i` of those of a lane. */
+    __device__ __forceinline__ terms request(const tgi_relay_short_args &all, int of_lane,
+                                             int i) const
+    {
+        const place at = find_place(of_lane, i);
+        return is_inside(all.relay, at)
+                   ? tgi_request_terms<word>(all, tgi_find_short_d_type(all.relay.sums), at.row,
+                                             at.col)
+                   : terms{};
+    }
+
+    /* Stores element `i` of those of a lane. */
+    __device__ __forceinline__ void store(const tgi_relay_args &args, int of_lane, int i,
+                                          sum_type sum) const
+    {
+        const place at = find_place(of_lane, i);
+        if (is_inside(args, at))
+            tgi_relay_store(args, at.row, at.col, sum);
+    }
+
+    /* Applies the epilogue to the lane's sums. The loop is not unrolled, which keeps the code
+     * small. */
+    static __device__ __forceinline__ void apply(const tgi_relay_short_args &all,
+                                                 const terms (&own)[4], sum_type (&sum)[4])
+    {
+#pragma unroll 1
+        for (int i = 0; i < 4; i++) {
+            terms some = own[3];
+            sum_type value = sum[3];
+#pragma unroll
+            for (int j = 0; j < 3; j++) {
+                some.c = i == j ? own[j].c : some.c;
+                some.bias = i == j ? own[j].bias : some.bias;
+                value = i == j ? sum[j] : value;
+            }
+            value = tgi_apply_terms(all, tgi_find_short_d_type(all.relay.sums), some, value);
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                sum[j] = i == j ? value : sum[j];
+        }
+    }
+
+    /* Returns 1 if the sums are stored from registers. */
+    static __device__ __forceinline__ int is_stored_whole(const tgi_relay_args &args)
+    {
+        return !has_terms(args) && args.split_count == 1;
     }
 
     /* Waits for the sums of the warp before, at its `turn`, which is even or odd. */
@@ -165,19 +228,17 @@ template <tg_type Type, int Steps, int Is_short, int Has_terms> struct tgi_relay
 
     /* Stores the sums of a k that is not split. In FP64 one that is zero is +0. */
     __device__ __forceinline__ void store_whole(const tgi_relay_args &args,
-                                                const tgi_gemm_args *terms,
                                                 const sum_type (&sum)[4]) const
     {
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            store(args, terms, lane, i, word_elems == 1 ? sum[i] + 0 : sum[i]);
+            store(args, lane, i, word_elems == 1 ? sum[i] + 0 : sum[i]);
     }
 
     /* Forms a split, whose last warp keeps the sums, or stores them if there is no other split. */
-    __device__ __forceinline__ void form_split(const tgi_relay_args &args,
-                                               const tgi_gemm_args *terms, int split,
+    __device__ __forceinline__ void form_split(const tgi_relay_args &args, int split,
                                                uint32_t ready, uint32_t &turn, sum_type *handed,
-                                               sum_type *kept) const
+                                               sum_type *kept, sum_type *first) const
     {
         const int begin = split * args.split_elems;
         const int end = min(begin + args.split_elems, args.sums.k);
@@ -195,19 +256,19 @@ template <tg_type Type, int Steps, int Is_short, int Has_terms> struct tgi_relay
                     hand(ready, handed, sum);
                 continue;
             }
-            if (!Has_terms && args.split_count == 1) {
-                store_whole(args, terms, sum);
+            if (is_stored_whole(args)) {
+                store_whole(args, sum);
                 return;
             }
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                tgi_relay_keep(kept + lane * 4 + i, 128, split, sum[i]);
+                tgi_relay_keep(args, kept + lane * 4 + i, first + lane * 4 + i, 128, split, sum[i]);
         }
     }
 
-    static __device__ __forceinline__ void form(const tgi_relay_args &args,
-                                                const tgi_gemm_args *terms)
+    static __device__ __forceinline__ void form(const tgi_relay_short_args &all)
     {
+        const tgi_relay_args &args = all.relay;
         tgi_check_sum<tgi_relay_mma>();
         tgi_relay_mma body;
         body.setup(args);
@@ -215,10 +276,18 @@ template <tg_type Type, int Steps, int Is_short, int Has_terms> struct tgi_relay
             const int own = body.lane % 4 * word_elems;
             step one;
             sum_type sum[4] = {};
+            terms some[4];
             tgi_wait_for_stream();
+            if (has_terms(args)) {
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    some[i] = body.request(all, body.lane, i);
+            }
             body.load(args, own, args.sums.k - own, one);
             multiply(one, args.sums.k, sum);
-            body.store_whole(args, terms, sum);
+            if (has_terms(args))
+                apply(all, some, sum);
+            body.store_whole(args, sum);
         } else {
             __shared__ uint64_t barriers[TGI_SMALL_RELAY_THREADS / 32];
             extern __shared__ __align__(16) char memory[];
@@ -233,48 +302,49 @@ template <tg_type Type, int Steps, int Is_short, int Has_terms> struct tgi_relay
                  */
                 __syncthreads();
             }
+            sum_type *const first = tgi_relay_find_first(args, kept);
+            const int at_once = body.groups << args.cluster_bits;
+            int split = body.groups * tgi_relay_find_rank(args) + body.group;
             tgi_wait_for_stream();
 #pragma unroll 1
-            for (int first = 0; first < args.split_count; first += body.groups) {
-                if (first + body.group < args.split_count)
-                    body.form_split(args, terms, first + body.group, ready, turn, handed, kept);
-                if (!Has_terms && args.split_count == 1)
+            for (int i = 0; i < args.split_count; i += at_once, split += at_once) {
+                if (split < args.split_count)
+                    body.form_split(args, split, ready, turn, handed, kept, first);
+                if (is_stored_whole(args))
                     return;
                 /* Without this barrier the next split's first warp would hand its sums on before
                  * those of this one are taken, and sums be added that are not kept yet. */
                 __syncthreads();
             }
-            body.finish(args, terms, kept);
+            if (args.cluster_bits == 0 || tgi_relay_wait_for_sums(args))
+                body.finish(all, kept);
         }
     }
 
     /* A sum that is zero is +0. */
-    __device__ __forceinline__ void finish(const tgi_relay_args &args, const tgi_gemm_args *terms,
+    __device__ __forceinline__ void finish(const tgi_relay_short_args &all,
                                            const sum_type *kept) const
     {
+        const tgi_relay_args &args = all.relay;
 #pragma unroll 1
-        for (int i = threadIdx.x; i < 128; i += blockDim.x)
-            store(args, terms, i / 4, i % 4, tgi_relay_add_splits(args, kept + i, 128));
+        for (int i = threadIdx.x; i < 128; i += blockDim.x) {
+            terms own;
+            if (has_terms(args))
+                own = request(all, i / 4, i % 4);
+            sum_type sum = tgi_relay_add_splits(args, kept + i, 128);
+            if (has_terms(args))
+                sum = tgi_apply_terms(all, tgi_find_short_d_type(args.sums), own, sum);
+            store(args, i / 4, i % 4, sum);
+        }
     }
 };
 
-#define TGI_SMALL_RELAY_SHORT(name, type, steps)                                                   \
-    extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_SHORT_THREADS)                    \
-        name(const __grid_constant__ tgi_relay_args args)                                          \
+#define TGI_SMALL_RELAY_MMA(name, type, steps, is_short, may_have_terms)                           \
+    extern "C" __global__ void __launch_bounds__((is_short) ? TGI_SMALL_RELAY_SHORT_THREADS        \
+                                                            : TGI_SMALL_RELAY_THREADS)             \
+        name(const __grid_constant__ tgi_relay_short_args args)                                    \
     {                                                                                              \
-        tgi_relay_mma<TGI_TYPE_OF(type), steps, 1, 0>::form(args, nullptr);                        \
-    }
-#define TGI_SMALL_RELAY_MMA(type, steps)                                                           \
-    extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_THREADS)                          \
-        tgi_relay_##type(const __grid_constant__ tgi_relay_args args)                              \
-    {                                                                                              \
-        tgi_relay_mma<TGI_TYPE_OF(type), steps, 0, 0>::form(args, nullptr);                        \
-    }
-#define TGI_SMALL_RELAY_MMA_TERMS(type, steps)                                                     \
-    extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_THREADS)                          \
-        tgi_relay_terms_##type(const __grid_constant__ tgi_relay_terms_args args)                  \
-    {                                                                                              \
-        tgi_relay_mma<TGI_TYPE_OF(type), steps, 0, 1>::form(args.relay, &args.all);                \
+        tgi_relay_mma<TGI_TYPE_OF(type), steps, is_short, may_have_terms>::form(args);             \
     }
 
 #endif

@@ -4,16 +4,47 @@
 #define TGI_SMALL_RELAY_SUMS_CUH
 
 #include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/cluster_memory.cuh"
 #include "kernels/small/small_relay_args.h"
+#include "kernels/small/small_terms.cuh"
+
+/* Returns this block's number in its cluster. */
+static __device__ __forceinline__ int tgi_relay_find_rank(const tgi_relay_args &args)
+{
+    return blockIdx.x & ((1 << args.cluster_bits) - 1);
+}
+
+/* Returns the same place in the cluster's first block, which has begun. */
+template <typename T>
+static __device__ __forceinline__ T *tgi_relay_find_first(const tgi_relay_args &args, T *shared)
+{
+    if (args.cluster_bits == 0)
+        return shared;
+    tgi_cluster_barrier();
+    return tgi_find_remote_pointer(shared, 0);
+}
+
+/* Waits for the sums that all groups keep. Returns 1 in the block that adds them. */
+static __device__ __forceinline__ int tgi_relay_wait_for_sums(const tgi_relay_args &args)
+{
+    if (args.cluster_bits == 0)
+        __syncthreads();
+    else
+        tgi_cluster_meet();
+    return tgi_relay_find_rank(args) == 0;
+}
 
 /* Keeps the sum of a split. The first splits have places, `apart` elements away from each other.
  * Further ones, which the order adds to one of these, are added there: groups whose number divides
- * that of the places form them. */
+ * that of the places form them. The last sum of a place goes to the first block of the cluster. */
 template <typename T>
-static __device__ __forceinline__ void tgi_relay_keep(T *shared, int apart, int split, T sum)
+static __device__ __forceinline__ void tgi_relay_keep(const tgi_relay_args &args, T *shared,
+                                                      T *first, int apart, int split, T sum)
 {
-    T &kept = shared[split % TGI_SMALL_RELAY_PLACES * apart];
-    kept = split < TGI_SMALL_RELAY_PLACES ? sum : kept + sum;
+    const int at = split % TGI_SMALL_RELAY_PLACES * apart;
+    T *const to = split + TGI_SMALL_RELAY_PLACES < args.split_count ? shared : first;
+    to[at] = split < TGI_SMALL_RELAY_PLACES ? sum : shared[at] + sum;
 }
 
 /* Returns the sum of an element over all splits. */
@@ -34,23 +65,17 @@ static __device__ __forceinline__ T tgi_relay_add_splits(const tgi_relay_args &a
     return total;
 }
 
-/* Stores an element of D, through the epilogue if it has one. */
-template <int Has_terms, typename T>
-static __device__ __forceinline__ void
-tgi_relay_store(const tgi_relay_args &args, const tgi_gemm_args *terms, int row, int col, T sum)
+/* Stores an element of D. */
+template <typename T>
+static __device__ __forceinline__ void tgi_relay_store(const tgi_relay_args &args, int row, int col,
+                                                       T sum)
 {
     const tgi_sums_args &p = args.sums;
-    if constexpr (Has_terms) {
-        const tgi_column_places place = {0, 1, 1};
-        T value[1] = {sum};
-        tgi_finish_elements(*terms, blockIdx.z, row, col, place, value);
-    } else {
-        const int64_t at = blockIdx.z * p.d_batch + row * p.d_row + col * p.d_col;
-        if constexpr (sizeof(T) == 8)
-            static_cast<T *>(p.d)[at] = sum;
-        else
-            tgi_write_element(p.d, at, static_cast<tg_type>(p.d_type), sum);
-    }
+    const int64_t at = blockIdx.z * p.d_batch + row * p.d_row + col * p.d_col;
+    if constexpr (sizeof(T) == 8)
+        static_cast<T *>(p.d)[at] = sum;
+    else
+        tgi_write_element(p.d, at, tgi_find_short_d_type(p), sum);
 }
 
 #endif

@@ -60,7 +60,8 @@ typedef struct tgi_sums_args {
     int64_t a_row, a_k, b_col, b_k, d_row, d_col;
     int64_t a_batch, b_batch, d_batch; /* from one batch entry to the next */
     int32_t m, n, k;
-    int32_t d_type; /* a tg_type, TGI_SHORT_TERMS more if D is not sums alone (short function) */
+    int32_t d_type; /* a tg_type, TGI_SHORT_TERMS more if D is not sums alone (short function, and
+                       relays of 16-bit types) */
 } tgi_sums_args;
 
 #define TGI_SHORT_TERMS 256
@@ -108,7 +109,9 @@ typedef struct tgi_outer_args {
 } tgi_outer_args;
 
 /* Relays, whose lanes or warps pass sums on, have up to so many threads of a block. Groups of warps
- * form splits of k at once, up to PLACES of them: a power of two. */
+ * form splits of k at once, up to PLACES of them: a power of two. Blocks of a cluster, up to so
+ * many, share the splits out. */
+#define TGI_SMALL_RELAY_CLUSTER 8
 #define TGI_SMALL_RELAY_THREADS 512
 #define TGI_SMALL_RELAY_PLACES 16
 /* By multiply-adds a team, of which there are up to four, takes RUN values of k one after another
@@ -134,6 +137,7 @@ typedef struct tgi_relay_args {
     int32_t split_elems;
     int32_t split_count, add_rows;    /* sums of splits add_rows apart are added first */
     int32_t has_a_pairs, has_b_pairs; /* 1: 4 bytes along k are aligned, in 16-bit types */
+    int32_t cluster_bits;             /* 1 << cluster_bits blocks of a cluster share out splits */
 } tgi_relay_args;
 
 /* A warp loads A or B by units of 4 or 16 bytes along k, by elements along k or across it, or by 8

@@ -14,15 +14,7 @@
 
 #include "kernels/small/small_direct.cuh"
 #include "kernels/small/small_shape.h"
-
-/* Reads the bits of element `index` of C or a bias, and does not wait for them. */
-static __device__ __forceinline__ uint32_t tgi_read_term_bits(const void *data, int64_t index,
-                                                              tg_type type)
-{
-    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32)
-        return static_cast<const uint32_t *>(data)[index];
-    return static_cast<const uint16_t *>(data)[index];
-}
+#include "kernels/small/small_terms.cuh"
 
 /* Type is the type of A and B. If Along is 1, threads that share out k are neighbours along x, and
  * the block's other dimensions are columns and rows of D. Otherwise its dimensions are columns,
@@ -35,11 +27,6 @@ template <tg_type Type, int Along> struct tgi_short {
     /* Holds the elements of Loads values of k. */
     template <int Loads> struct step {
         elem a[Loads], b[Loads];
-    };
-
-    /* C and the bias of the thread's element, as they lie in memory. */
-    struct terms {
-        uint32_t c, bias;
     };
 
     /* FP64 has no terms here: code for them would be three times as long. */
@@ -122,52 +109,9 @@ template <tg_type Type, int Along> struct tgi_short {
         return sum;
     }
 
-    static __device__ __forceinline__ tg_type find_d_type(const tgi_sums_args &args)
-    {
-        return static_cast<tg_type>(args.d_type & (TGI_SHORT_TERMS - 1));
-    }
-
-    /* The compiler puts code for terms behind the rest. */
-    static __device__ __forceinline__ bool has_terms(const tgi_sums_args &args)
-    {
-        return __builtin_expect(args.d_type >= TGI_SHORT_TERMS, 0);
-    }
-
-    /* Requests C and the bias of the thread that stores the element. */
-    __device__ __forceinline__ terms request(const tgi_short_args &args) const
-    {
-        const tg_type type = find_d_type(args.sums);
-        terms own = {};
-        if (lane > 0 || !is_inside)
-            return own;
-        if (args.epilogue.beta != 0.0)
-            own.c = tgi_read_term_bits(
-                args.c, blockIdx.z * args.c_batch + row * args.c_row + col * args.c_col, type);
-        if (args.epilogue.bias != TG_BIAS_NONE)
-            own.bias =
-                tgi_read_term_bits(args.bias, args.epilogue.bias == TG_BIAS_ROW ? row : col, type);
-        return own;
-    }
-
-    /* Applies the epilogue to the element's sum. */
-    static __device__ __forceinline__ float apply(const tgi_short_args &args, const terms &own,
-                                                  float sum)
-    {
-        const tgi_epilogue &e = args.epilogue;
-        const tg_type type = find_d_type(args.sums);
-        const tgi_terms_fp32 all = {static_cast<float>(e.alpha), tgi_decode_element(own.c, type),
-                                    tgi_decode_element(own.bias, type)};
-        sum = tgi_combine_fp32(&e, &all, sum);
-        if (e.activation == TG_ACTIVATION_RELU)
-            return tgi_limit_sum(sum);
-        return e.activation == TG_ACTIVATION_NONE
-                   ? sum
-                   : tgi_call_activation(sum, e.activation, type != TG_TYPE_FP32);
-    }
-
     /* A sum of -0 becomes +0, as in other rows of the order of one lane. */
     __device__ __forceinline__ void finish(const tgi_short_args &args, sum_type *shared,
-                                           const terms &own, sum_type sum) const
+                                           const tgi_short_terms<uint32_t> &own, sum_type sum) const
     {
         const tgi_sums_args &p = args.sums;
         if (lanes > 1)
@@ -177,12 +121,12 @@ template <tg_type Type, int Along> struct tgi_short {
         const int64_t place = blockIdx.z * p.d_batch + row * p.d_row + col * p.d_col;
         sum += 0;
         if constexpr (may_have_terms)
-            if (has_terms(p))
-                sum = apply(args, own, sum);
+            if (tgi_has_short_terms(p))
+                sum = tgi_apply_terms(args, tgi_find_short_d_type(p), own, sum);
         if constexpr (Type == TG_TYPE_FP64)
             static_cast<double *>(p.d)[place] = sum;
         else
-            tgi_write_element(p.d, place, find_d_type(p), sum);
+            tgi_write_element(p.d, place, tgi_find_short_d_type(p), sum);
     }
 
     /* Forms the thread's element. */
@@ -195,10 +139,12 @@ template <tg_type Type, int Along> struct tgi_short {
         body.setup(args.sums);
         int left = body.is_inside ? args.sums.k - body.lane : 0;
         sum_type sum = 0;
-        terms own = {};
+        tgi_short_terms<uint32_t> own = {};
         tgi_wait_for_stream();
-        if (may_have_terms && has_terms(args.sums))
-            own = body.request(args);
+        if (may_have_terms && tgi_has_short_terms(args.sums))
+            if (body.lane == 0 && body.is_inside)
+                own = tgi_request_terms<uint32_t>(args, tgi_find_short_d_type(args.sums), body.row,
+                                                  body.col);
 #pragma unroll 1
         for (; left > body.lanes; left -= TGI_SMALL_DIRECT_LOADS * body.lanes)
             body.template add<TGI_SMALL_DIRECT_LOADS>(left, sum);
