@@ -1,4 +1,4 @@
-/* The functions of oneDNN's primitives that products and attention call, with the header's types. */
+/* Lists the functions of oneDNN's primitives that its two peers call. */
 #ifndef PEER_ONEDNN_H
 #define PEER_ONEDNN_H
 
@@ -19,6 +19,7 @@
                                                 row(dnnl_post_ops_append_binary)                   \
                                                     row(dnnl_post_ops_append_eltwise)
 
+/* They have the types of oneDNN's header, and are found when the peer is bound. */
 typedef struct onednn_functions {
 #define DECLARE_FUNCTION(name) __typeof__(name) *name;
     ONEDNN_FUNCTIONS(DECLARE_FUNCTION)
