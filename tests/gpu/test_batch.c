@@ -156,8 +156,8 @@ static const odd_family odd_families[] = {
      {"cuda_wgmma_sm90a_bf16_64x16x64", "cuda_wgmma_sm90a_bf16_64x256x64",
       "cuda_wgmma_sm90a_bf16_128x128x64", "cuda_loose_sm90a_bf16_128x64x64",
       "cuda_loose_sm90a_bf16_128x128x64", "cuda_loose_sm90a_bf16_128x256x64"}},
-    {TG_TYPE_FP32,
-     64,
+    {TG_TYPE_FP32, /* in ieee_fp32, which takes no slices */
+     80,
      {"cuda_small_sm75_fp32_16x16x32", "cuda_simt_sm75_fp32_64x64x32",
       "cuda_simt_sm75_fp32_32x64x32"}}};
 
@@ -179,6 +179,8 @@ static void multiply_odd(tg_context *context, tg_type type, const char *kernel,
     p.op_a = is_a_across ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     p.op_b = is_b_across ? TG_OPERATION_NONE : TG_OPERATION_TRANSPOSE;
     p.is_batch_invariant = is_invariant;
+    if (type == TG_TYPE_FP32)
+        p.precision = TG_PRECISION_IEEE_FP32;
     const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
     const tg_buffers buffers = {
         .struct_bytes = sizeof buffers, .a = p.a.data, .b = p.b.data, .d = p.d.data};
