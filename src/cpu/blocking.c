@@ -12,8 +12,8 @@
  * sums. */
 #define THREAD_BYTES ((int64_t)320 << 10)
 
-/* An A along m is read in place up to so many values of k. Each is on a page of its own, and a TLB
- * holds few more. */
+/* An A along m is read in place up to so many values of k, as a copy takes longer. Columns of a
+ * page and more are each on pages of their own, and more of them than this exceed the TLB. */
 #define STRIDED_K_MAX 128
 
 /* Tiles of AMX read an A in place for at most so many micropanels, since each loads all of its rows

@@ -42,7 +42,7 @@ typedef struct tgi_tile {
     int is_plain;     /* D is the sums as they are */
     int has_room;     /* D has the room of a whole tile, and gets its sums as they are */
     int is_by_memory; /* the sums of a wide tile go to D through memory */
-    int is_d_far;     /* D is prefetched before the sums are formed, by wide tiles C too */
+    int is_d_far;     /* D is prefetched before or while the sums are formed, by wide tiles C too */
     int d_pace;      /* if is_d_far: iterations of the loop of a tile of AVX-512, not of pairs, from
                          one row of D that it prefetches to the next; 0: all rows come before it */
     int is_streamed; /* D is written by non-temporal stores; its rows are aligned to vectors */

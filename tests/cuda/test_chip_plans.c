@@ -257,8 +257,9 @@ static double predict(const char *text, const char *row)
     return find_row("h200", text, row).predicted_s;
 }
 
-/* Threads that share out k along B read a line each of an A across k, which takes longer. Lines
- * that begin between two sectors arrive later, the more blocks copy the same ones at once. */
+/* Threads that share out k along B read a line each of an A across k. Both layouts wait for loads,
+ * so that this takes some tenth more. Lines that begin between two sectors arrive later, the more
+ * blocks copy the same ones at once. */
 static void test_lines_cost_time(void **state)
 {
     const char *row = "cuda_small_sm80_bf16_16x16x256", *tiles = "cuda_wgmma_sm90a_bf16_64x64x64";

@@ -51,7 +51,7 @@ static int32_t find_pitch(int64_t stride_bytes, int64_t bytes)
     return (int32_t)best;
 }
 
-/* Rerounds 1 if lines can stay as close together as in global memory, because few words of a
+/* Returns 1 if lines can stay as close together as in global memory, because few words of a
  * request lie in one bank. */
 static int is_spread(int64_t line_bytes, int64_t elem_bytes, int is_along_k)
 {
@@ -107,7 +107,7 @@ static int32_t count_entry_bytes(const tgi_entry_copy *copy, int64_t entries)
            TGI_BATCH_SLACK_BYTES;
 }
 
-/* Rerounds 1 if neither the rows (or columns) of D nor its entries have gaps between them. */
+/* Returns 1 if neither the rows (or columns) of D nor its entries have gaps between them. */
 static int is_d_packed(const tgi_problem *p)
 {
     const int is_by_rows = p->d.col == 1 && (p->m == 1 || p->d.row == p->n);
@@ -115,7 +115,7 @@ static int is_d_packed(const tgi_problem *p)
     return (is_by_rows || is_by_cols) && (p->batch_count == 1 || p->d.batch == p->m * p->n);
 }
 
-/* Rerounds 1 if a warp's stores of pairs fill D's sectors of 32 bytes, which only FP64 does. */
+/* Returns 1 if a warp's stores of pairs fill D's sectors of 32 bytes, which only FP64 does. */
 static int has_wide_stores(const tgi_problem *p)
 {
     return p->d_type == TG_TYPE_FP64 && p->d.col == 1 && p->d.row % 2 == 0 && p->d.batch % 2 == 0;
