@@ -19,7 +19,7 @@
 #define GAP_BYTES_MAX 16           /* most bytes between lines that are copied as one */
 #define CONFLICTS_MAX 3            /* most words of a bank, if lines are copied as one */
 
-/* Rerounds the most words of one bank in a request of a warp that reads 4 words of each of 8 lines
+/* Returns the most words of one bank in a request of a warp that reads 4 words of each of 8 lines
  * `pitch` bytes apart, as matrix instructions on 16-bit types do. A pitch without conflicts there
  * serves all types. */
 static int count_conflicts(int64_t pitch)
@@ -34,7 +34,7 @@ static int count_conflicts(int64_t pitch)
     return most;
 }
 
-/* Rerounds a pitch in shared memory for lines or entries of `bytes` bytes that lie stride_bytes
+/* Returns a pitch in shared memory for lines or entries of `bytes` bytes that lie stride_bytes
  * apart in global memory. It is equal to stride_bytes modulo a unit, and has the fewest conflicts
  * of the first 8 such pitches. */
 static int32_t find_pitch(int64_t stride_bytes, int64_t bytes)
@@ -60,7 +60,7 @@ static int is_spread(int64_t line_bytes, int64_t elem_bytes, int is_along_k)
     return elem_bytes != 2 || !is_along_k || count_conflicts(line_bytes) <= CONFLICTS_MAX;
 }
 
-/* Describes an operand of `across` rows of A or columns of B. Rerounds 0 if its lines are not
+/* Describes an operand of `across` rows of A or columns of B. Returns 0 if its lines are not
  * contiguous. */
 static int describe_entries(const tgi_problem *p, tg_type type, int64_t across,
                             int64_t across_stride, int64_t k_stride, int is_along_k,
@@ -98,7 +98,7 @@ static int describe_entries(const tgi_problem *p, tg_type type, int64_t across,
     return 1;
 }
 
-/* Rerounds the bytes of an operand's entries in shared memory, which begin up to 15 bytes into a
+/* Returns the bytes of an operand's entries in shared memory, which begin up to 15 bytes into a
  * unit. */
 static int32_t count_entry_bytes(const tgi_entry_copy *copy, int64_t entries)
 {
@@ -154,14 +154,14 @@ int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *p,
     return 1;
 }
 
-/* Rerounds the threads of a worker. A worker forms one tile and is a thread or, for matrix
+/* Returns the threads of a worker. A worker forms one tile and is a thread or, for matrix
  * instructions, a warp. */
 static int count_worker_threads(const tgi_kernel *kernel)
 {
     return kernel->math == TGI_MATH_mma ? 32 : 1;
 }
 
-/* Rerounds into how many portions the tile rows of an entry are split, so that each worker has one
+/* Returns into how many portions the tile rows of an entry are split, so that each worker has one
  * tile. Workers that are warps get as many portions as run at once, small enough that D is staged.
  * Workers that are threads, whose B is larger, get one portion on each multiprocessor, or two if
  * there are more entries than multiprocessors. Copies of B for the portions are at most half of all
@@ -196,7 +196,7 @@ static int64_t count_portions(const tgi_machine *machine, const tgi_kernel *kern
     return tgi_divide_up(tile_rows, tgi_divide_up(tile_rows, portions));
 }
 
-/* Rerounds the threads of a block that has `tiles` tiles, if a multiprocessor has room for
+/* Returns the threads of a block that has `tiles` tiles, if a multiprocessor has room for
  * `by_shared` blocks. Few threads are idle, and enough remain to copy. Since each thread needs time
  * to find its tile, fewer threads form more tiles each. */
 static int64_t count_threads(const tgi_kernel *kernel, int64_t tiles, int64_t by_shared,
