@@ -5,7 +5,7 @@
 #include "check/check.h"
 
 /* The operand sets that calls use in turn: one set, or so many that no set is still cached when it
- * is used again. */
+ * is used again. All sets are made with equal contents. */
 typedef struct cli_operand_ring {
     const tg_context *context;
     int is_on_gpu;

@@ -6,8 +6,8 @@
 #include "tilegemm.h"
 
 /* Returns a context. `kind` is "fake" for a GPU of the tests' driver, which computes products of
- * FP32 and FP64, or "cuda" for one of this machine. Ranks share the machine's GPUs
- * if they are fewer. Ends the process with code 77 if there is none, or too few for NCCL. */
+ * FP32 and FP64, or "cuda" for one of this machine. Ranks share the machine's GPUs if they are
+ * fewer. Ends the process with code 77 if there is none, or too few for NCCL. */
 tg_context *open_rank_gpu(const char *kind, int rank, int rank_count);
 
 /* Returns the state of the tests' driver, or NULL on a GPU of this machine. */
