@@ -5,6 +5,7 @@ usage: test_python_attention.py BUILD_DIR
 
 The extension is that of the build folder, if it has one (TG_PYTHON=ON), else the installed one.
 """
+import atexit
 import os
 import shutil
 import sys
@@ -19,13 +20,16 @@ SHAPES = ((2, 4, 2, 33, 70, 64), (1, 4, 4, 17, 130, 128), (3, 2, 1, 9, 40, 200),
 
 
 def import_package(build):
-    """Returns the package, from a folder of links to its files and to the build's extension."""
+    """Returns the package: its files, copied without an extension built in place, beside a link to
+    the build's extension."""
     extension = os.path.join(build, "python", "_tilegemm.abi3.so")
     if os.path.isfile(extension):
-        folder = os.path.join(tempfile.mkdtemp(), "tilegemm")
-        shutil.copytree(PACKAGE, folder)
+        parent = tempfile.mkdtemp(prefix="tilegemm-test-")
+        atexit.register(shutil.rmtree, parent)
+        folder = os.path.join(parent, "tilegemm")
+        shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("*.so"))
         os.symlink(os.path.abspath(extension), os.path.join(folder, "_tilegemm.abi3.so"))
-        sys.path.insert(0, os.path.dirname(folder))
+        sys.path.insert(0, parent)
     import tilegemm
     return tilegemm
 
