@@ -90,7 +90,7 @@ const struct argp cli_argp_kernels = {
            "tile is the register tile, on a GPU the tile of a block; rung is the kernel's "
            "place on the teaching ladder, which `tilegemm bench --kernel ladder` "
            "measures. Rungs of attention, whose tile is queries x the largest head, run in "
-           "`tilegemm simulate`.\n\n"
+           "`tilegemm simulate` and `tilegemm profile`.\n\n"
            "Examples:\n"
            "  tilegemm kernels\n"
            "  tilegemm kernels --isa avx2\n"
