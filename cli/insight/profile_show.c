@@ -15,18 +15,10 @@ static const char *const keys[PROFILE_COUNTER_COUNT] = {
 #undef PROFILE_COUNTER
 };
 
-/* Returns a counter of ldmatrix, or 0 if it was not counted: recordings of kernels that do without
- * ldmatrix leave it out. */
-static double get_matrix_count(const profile_entry *entry, int counter)
-{
-    const double count = entry->counted[counter];
-    return isnan(count) ? 0.0 : count;
-}
-
 double cli_get_counted_turns(const profile_entry *entry)
 {
     return entry->counted[PROFILE_load_turns] + entry->counted[PROFILE_store_turns] +
-           get_matrix_count(entry, PROFILE_matrix_load_turns);
+           entry->counted[PROFILE_matrix_load_turns];
 }
 
 double cli_get_added_turns(const profile_entry *entry)
@@ -54,8 +46,7 @@ int cli_list_triples(const profile_entry *entry, profile_triple triples[PROFILE_
     /* Attention has other operations beside multiply-adds, which alone are counted. */
     const int is_attention = strncmp(entry->kernel, "attention_", 10) == 0;
     const double flops = is_attention ? none : 2.0 * counted[PROFILE_fp32_multiply_adds];
-    const double loads =
-        counted[PROFILE_shared_loads] + get_matrix_count(entry, PROFILE_matrix_loads);
+    const double loads = counted[PROFILE_shared_loads] + counted[PROFILE_matrix_loads];
 #define SHARED(key, field, value)                                                                  \
     {                                                                                              \
         key, (double)model->field, (double)simulated->field, value                                 \
