@@ -108,8 +108,8 @@ int cli_explain_attention(const cli_query *query);
  * `kernel` itself. Returns their number. */
 int cli_list_attention_rungs(const char *kernel, const char *names[LADDER_CAPACITY]);
 
-/* Parses an attention. If `kernel` is "all" and the rung's family does not have the text's type,
- * gives it a type of the family: 16 bits for attention_mma, FP32 for the others. */
+/* Parses an attention. `rung` is a row or a family. If `kernel` is "all" and no row of that name
+ * has the text's type, gives it the type of the first such row. */
 tg_status cli_parse_rung_attention(const char *text, const char *kernel, const char *rung,
                                    tg_attention *attention);
 

@@ -115,11 +115,19 @@ tg_status cli_parse_rung_attention(const char *text, const char *kernel, const c
                                    tg_attention *attention)
 {
     const tg_status status = tg_parse_attention(text, attention, sizeof *attention);
-    if (strcmp(kernel, "all") != 0)
+    if (status != TG_STATUS_OK || strcmp(kernel, "all") != 0)
         return status;
-    const int has_16_bits = strncmp(rung, "attention_mma", 13) == 0;
-    if (has_16_bits != (tg_get_type_bytes(attention->type) == 2))
-        attention->type = has_16_bits ? TG_TYPE_BF16 : TG_TYPE_FP32;
+    tg_kernel_info info;
+    int has_type = 0;
+    tg_type type = attention->type;
+    for (int i = tg_get_attention_rung_count() - 1; i >= 0 && !has_type; i--) {
+        if (tg_get_attention_rung(NULL, i, &info) != TG_STATUS_OK ||
+            (strcmp(info.name, rung) != 0 && strcmp(info.family, rung) != 0))
+            continue;
+        has_type = info.type == attention->type;
+        type = info.type; /* at the end that of the first row */
+    }
+    attention->type = type;
     return status;
 }
 

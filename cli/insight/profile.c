@@ -97,11 +97,9 @@ static int find_rows(profile_options *options)
         if (status != TG_STATUS_OK)
             return cli_report_status(status);
         if (!row) {
-            cli_print_error("--kernel = '%.*s' is not a %s", (int)length, name,
-                            options->is_attention
-                                ? "rung of attention; pass attention_naive, attention_tiled or "
-                                  "attention_mma"
-                                : "kernel or family of a GPU; `tilegemm kernels` lists the names");
+            cli_print_error("--kernel = '%.*s' is not a kernel or family of a GPU; `tilegemm "
+                            "kernels` lists the names",
+                            (int)length, name);
             return CLI_EXIT_MISSING;
         }
         exit_code = add_row(options, row);

@@ -62,7 +62,8 @@ int cli_launch_kernels(const profile_options *options);
 int cli_launch_rungs(const profile_options *options);
 
 /* Sets *row to the rung that a name of `length` bytes means, and that takes the attention in
- * `text`; NULL if nothing has that name. Types are those of cli_parse_rung_attention for "all". */
+ * `text`. Types are those of cli_parse_rung_attention for "all". Errors: those of
+ * tg_explain_attention. */
 tg_status cli_find_rung(const char *text, const char *name, size_t length, const char **row);
 
 /* Fills in the model's and the simulator's counts of a rung. Returns a cli_exit. */

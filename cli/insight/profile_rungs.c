@@ -8,7 +8,7 @@
 #include "kernels/attention_ladder/attention_rung_call.h"
 
 #include <dlfcn.h>
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The machine code of all rungs. */
@@ -51,48 +51,57 @@ typedef struct rung_driver {
 
 tg_status cli_find_rung(const char *text, const char *name, size_t length, const char **row)
 {
+    char kernel[sizeof((tg_explanation *)NULL)->kernel];
+    tg_attention attention;
+    tg_explanation explained;
+    tg_kernel_info info;
     tg_chip chip;
-    tg_status status = tg_find_chip("h200", &chip), refusal = TG_STATUS_OK;
+    snprintf(kernel, sizeof kernel, "%.*s", (int)length, name);
     *row = NULL;
-    for (int i = 0; i < tg_get_attention_rung_count() && !*row && status == TG_STATUS_OK; i++) {
-        tg_attention attention;
-        tg_explanation explained;
-        tg_kernel_info info;
+    tg_status status = tg_find_chip("h200", &chip); /* every chip has the same rungs */
+    if (status == TG_STATUS_OK)
+        status = cli_parse_rung_attention(text, "all", kernel, &attention);
+    if (status == TG_STATUS_OK)
+        status = tg_explain_attention(&chip, kernel, &attention, &explained);
+    for (int i = 0; !*row && status == TG_STATUS_OK; i++) {
         status = tg_get_attention_rung(NULL, i, &info);
-        if (status != TG_STATUS_OK ||
-            ((strlen(info.name) != length || strncmp(info.name, name, length) != 0) &&
-             (strlen(info.family) != length || strncmp(info.family, name, length) != 0)))
-            continue;
-        status = cli_parse_rung_attention(text, "all", info.name, &attention);
-        if (status == TG_STATUS_OK)
-            refusal = tg_explain_attention(&chip, info.name, &attention, &explained);
-        if (status == TG_STATUS_OK && refusal == TG_STATUS_OK)
+        if (status == TG_STATUS_OK && strcmp(info.name, explained.kernel) == 0)
             *row = info.name;
     }
-    return status == TG_STATUS_OK && !*row ? refusal : status;
+    return status;
 }
 
 static int load_image(tg_context *context, rung_driver *driver)
 {
-    void *library = image ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
-    int error = -1;
+    if (!image) {
+        cli_print_error("this build has no machine code of the rungs of attention; build tilegemm "
+                        "with TG_CUDA_ARCHITECTURES for this GPU");
+        return CLI_EXIT_MISSING;
+    }
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library) {
         *(void **)&driver->load = dlsym(library, "cuModuleLoadData");
         *(void **)&driver->find = dlsym(library, "cuModuleGetFunction");
         *(void **)&driver->launch = dlsym(library, "cuLaunchKernel");
     }
-    if (driver->load && driver->find && driver->launch &&
-        tg_activate_device(context) == TG_STATUS_OK)
-        error = driver->load(&driver->module, image);
+    if (!driver->load || !driver->find || !driver->launch) {
+        cli_print_error("libcuda.so.1 lacks functions that load and launch a kernel; install the "
+                        "driver of NVIDIA");
+        return CLI_EXIT_MISSING;
+    }
+    const tg_status status = tg_activate_device(context);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    const int error = driver->load(&driver->module, image);
     if (error == 0)
         return CLI_EXIT_OK;
-    cli_print_error("the rungs of attention cannot be loaded on this GPU (%s %d); build tilegemm "
-                    "with images for it",
-                    image ? "CUDA error" : "no images, error", error);
+    cli_print_error("the rungs of attention cannot be loaded on this GPU (CUDA error %d); build "
+                    "tilegemm with images for it",
+                    error);
     return CLI_EXIT_MISSING;
 }
 
-/* Launches a rung on operands in the GPU's memory and waits for it. Returns 0 if it failed. */
+/* Launches a rung on operands in the GPU's memory and waits for it. Returns a cli_exit. */
 static int launch(tg_context *context, const rung_driver *driver, const char *name,
                   const tg_attention *placed, const tg_explanation *explained, float *scores)
 {
@@ -101,11 +110,17 @@ static int launch(tg_context *context, const rung_driver *driver, const char *na
     const rung_block *block = blocks;
     while (strcmp(block->name, name) != 0)
         block++;
-    return driver->find(&function, driver->module, name) == 0 &&
-           driver->launch(function, (unsigned)explained->traffic.grid_x,
-                          (unsigned)explained->traffic.grid_y, 1, block->x, block->y, 1, 0, NULL,
-                          arguments, NULL) == 0 &&
-           tg_synchronize(context, NULL) == TG_STATUS_OK;
+    int error = driver->find(&function, driver->module, name);
+    if (error == 0)
+        error = driver->launch(function, (unsigned)explained->traffic.grid_x,
+                               (unsigned)explained->traffic.grid_y, 1, block->x, block->y, 1, 0,
+                               NULL, arguments, NULL);
+    if (error != 0) {
+        cli_print_error("%s failed on the GPU (CUDA error %d)", name, error);
+        return CLI_EXIT_WRONG;
+    }
+    const tg_status status = tg_synchronize(context, NULL);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
 }
 
 /* Launches a rung of the attention, whose tensors are in the host's memory. */
@@ -120,11 +135,8 @@ static int place_and_launch(tg_context *context, const rung_driver *driver, cons
     if (status == TG_STATUS_OK && strncmp(name, "attention_naive", 15) == 0)
         status = tg_allocate_memory(context, score_bytes, &scores);
     int exit_code = status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
-    if (exit_code == CLI_EXIT_OK &&
-        !launch(context, driver, name, &placed.attention, explained, scores)) {
-        cli_print_error("%s failed on the GPU", name);
-        exit_code = CLI_EXIT_WRONG;
-    }
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = launch(context, driver, name, &placed.attention, explained, scores);
     tg_release_memory(context, scores);
     cli_release_attention(&placed);
     return exit_code;
@@ -143,6 +155,10 @@ static int launch_rung(tg_context *context, const rung_driver *driver, const cha
         status = tg_explain_attention(&chip, name, &attention, &explained);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
+    if (!explained.prediction.is_legal) {
+        cli_print_error("%s: %s", name, explained.prediction.reason);
+        return CLI_EXIT_USAGE;
+    }
     int exit_code = CLI_EXIT_WRONG;
     if (cli_make_attention_tensors(&attention))
         exit_code = place_and_launch(context, driver, name, &attention, &explained);
@@ -165,14 +181,21 @@ int cli_launch_rungs(const profile_options *options)
     return exit_code;
 }
 
-/* Fills in the simulator's counts, if the work is short. */
+/* Fills in the simulator's counts, if this build has it and the work is short. */
 static int simulate(const explain_case *shown, tg_attention *attention, profile_entry *entry)
 {
     const tg_simulation *simulation = NULL;
     const tg_simulation_options options = {.kernel = entry->kernel,
                                            .l2_bytes = shown->chip.l2_bytes,
                                            .work_limit = PROFILE_PRODUCTS_MOST};
+    const double products = 2.0 * (double)attention->batch_count * (double)attention->head_count *
+                            (double)attention->m * (double)attention->n *
+                            (double)attention->head_size;
     int exit_code = CLI_EXIT_WRONG;
+    if (products > PROFILE_PRODUCTS_MOST) {
+        entry->note = PROFILE_NOT_SIMULATED;
+        return CLI_EXIT_OK;
+    }
     if (cli_make_attention_tensors(attention)) {
         const tg_status status = tg_simulate_attention(&options, attention, &simulation);
         exit_code = status == TG_STATUS_OK || status == TG_STATUS_UNSUPPORTED
@@ -182,8 +205,6 @@ static int simulate(const explain_case *shown, tg_attention *attention, profile_
     if (simulation) {
         entry->is_simulated = 1;
         entry->simulated = simulation->traffic;
-    } else if (exit_code == CLI_EXIT_OK) {
-        entry->note = PROFILE_NOT_SIMULATED;
     }
     tg_destroy_simulation(simulation);
     cli_free_attention_tensors(attention);
