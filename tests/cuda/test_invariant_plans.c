@@ -17,8 +17,9 @@
 
 enum { CANDIDATES_MAX = 512 };
 
-/* Returns the choice for a problem on an H100. */
-static tg_candidate find_choice(const char *text)
+/* Returns the choice for a problem on an H100 with so many bytes of memory (0: those that it
+ * has). */
+static tg_candidate find_choice(const char *text, int64_t memory_bytes)
 {
     tg_chip chip;
     static tg_candidate candidates[CANDIDATES_MAX];
@@ -26,6 +27,8 @@ static tg_candidate find_choice(const char *text)
     tg_problem problem;
     int count = 0;
     assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
+    if (memory_bytes)
+        chip.memory_bytes = memory_bytes;
     if (tg_parse_problem(text, &problem, sizeof problem) != TG_STATUS_OK)
         fail_msg("%s: %s", text, tg_get_error_detail());
     assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, CANDIDATES_MAX, &count),
@@ -70,7 +73,7 @@ static void test_batch_invariant_rows(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[128];
         snprintf(text, sizeof text, "%s:batch_invariant", cases[i].problem);
-        const tg_candidate bound = find_choice(text), other = find_choice(cases[i].problem);
+        const tg_candidate bound = find_choice(text, 0), other = find_choice(cases[i].problem, 0);
         if (strncmp(bound.kernel, cases[i].row, strlen(cases[i].row)) != 0 ||
             bound.split_count != cases[i].split_count)
             fail_msg("%s: %s, %lld splits", text, bound.kernel, (long long)bound.split_count);
@@ -154,7 +157,7 @@ static void test_batch_invariant_slices(void **state)
             char text[128];
             snprintf(text, sizeof text, "%lldx%lldx%lld:%s:batch_invariant", (long long)m,
                      (long long)n, (long long)k, i % 2 ? "nn" : "nt");
-            const tg_candidate choice = find_choice(text);
+            const tg_candidate choice = find_choice(text, 0);
             assert_memory_equal(choice.kernel, "cuda_bf16", strlen("cuda_bf16"));
             const int is_direct = strncmp(choice.kernel, "cuda_bf16d", 10) == 0;
             assert_true(choice.split_count == 1 || choice.split_count == runs ||
@@ -168,12 +171,29 @@ static void test_batch_invariant_slices(void **state)
     assert_true(split_count > 0 && whole_count > 0);
 }
 
+/* A limit of the workspace in which slices of 256 rows and columns have no room leaves a problem to
+ * multiply-adds, also one whose m and batch have a row of slices without a workspace. */
+static void test_small_workspaces(void **state)
+{
+    static const char *const problems[] = {"257x257x100001:batch_invariant",
+                                           "257x257x100001:batch=8192:bsa=0:batch_invariant",
+                                           "1x257x200001:batch_invariant"};
+    (void)state;
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        const char *row = find_choice(problems[i], INT64_C(4) << 30).kernel;
+        if (strncmp(row, "cuda_simt_", 10) != 0)
+            fail_msg("%s: %s", problems[i], row);
+        assert_int_equal(strncmp(find_choice(problems[i], 0).kernel, "cuda_bf16", 9), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batch_invariant_rows),
         cmocka_unit_test(test_batch_invariant_splits),
         cmocka_unit_test(test_batch_invariant_slices),
+        cmocka_unit_test(test_small_workspaces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

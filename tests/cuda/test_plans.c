@@ -233,7 +233,9 @@ static void test_panels(void **state)
     } cases[] = {
         {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", "tgi_slice_bf16", 0, 1},
         {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", "tgi_slice_bf16", 68000000, 4},
-        {"1000x900x4000", "cuda_bf16r_sm90a_fp32_128x128x32", "tgi_slice_bf16", 56000000, 2},
+        {"1000x900x4000", "cuda_bf16r_sm90a_fp32_128x128x32", "tgi_slice_bf16", 56000000, 4},
+        {"3000x300x4000:nt:batch_invariant", "cuda_bf16r_sm90a_fp32_128x64x32", "tgi_slice_bf16",
+         60000000, 4},
         {"1000x900x4000:batch=3", "cuda_bf16x_sm90a_fp32_128x128x32", "tgi_slice_bf16", 120000000,
          3},
         {"1000x900x4000", "cuda_mma_bf16x_sm80_fp32_64x128x32", "tgi_slice_bf16", 0, 1},

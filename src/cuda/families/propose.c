@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cuda/families/row_bands.h"
+#include "cuda/families/slice_panels.h"
 #include "cuda/families/small.h"
 #include "model/tile_model.h"
 
@@ -97,9 +98,9 @@ static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
 }
 
 /* Returns 1 if `kernel` multiplies slices, but the batch-invariant problem is left to multiply-adds
- * for every m. For rows on wgmma, n and k decide this; for rows on mma.sync, the chip and the
- * precision. Rows on mma.sync do not split k of such problems, so that a D of few rows would take
- * several times as long. */
+ * for every m. For rows on wgmma, n, k and the limit of the workspace decide this; for rows on
+ * mma.sync, the chip and the precision. Rows on mma.sync do not split k of such problems, so that a
+ * D of few rows would take several times as long. */
 static int leaves_to_multiply_adds(const tgi_machine *machine, const tgi_kernel *kernel,
                                    const tgi_problem *p)
 {
@@ -109,8 +110,8 @@ static int leaves_to_multiply_adds(const tgi_machine *machine, const tgi_kernel 
         return 0;
     if (!tgi_kernels_uses(kernel, TGI_FEATURE_WGMMA))
         return is_default || !tgi_model_prefers_slices(&machine->gpu, kernel, p->precision);
-    return is_default &&
-           (is_in_steps(machine, p) || n < SLICE_COLS_MIN || p->k < SLICE_ELEMS_MIN / n);
+    return is_default && (is_in_steps(machine, p) || n < SLICE_COLS_MIN ||
+                          p->k < SLICE_ELEMS_MIN / n || !tgi_panels_fit(machine, p));
 }
 
 /* Returns 1 if the row is the one of its type that runs the problems of leaves_to_small. */

@@ -23,13 +23,26 @@ int64_t tgi_panels_find_limit(const tgi_machine *machine)
     return share > LIMIT_BYTES_LEAST ? share : LIMIT_BYTES_LEAST;
 }
 
+/* Returns the most bytes of slices. The rows of a kernel's tiles may be rows or columns of D, and a
+ * kernel that slices those in registers has slices of the other operand alone. */
+static int64_t count_slice_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
+                                 const tgi_problem *p)
+{
+    tgi_problem transposed = *p;
+    tgi_problem_transpose(&transposed);
+    const int64_t bytes = tgi_slices_workspace_bytes(machine, kernel, p, TGI_WGMMA_SPLITS_MAX);
+    const int64_t other_bytes =
+        tgi_slices_workspace_bytes(machine, kernel, &transposed, TGI_WGMMA_SPLITS_MAX);
+    return bytes > other_bytes ? bytes : other_bytes;
+}
+
 /* Returns the bytes of the slices and of the most partial tiles. */
 static int64_t count_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                            const tgi_problem *p)
 {
     const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * 4;
     const int64_t rounds = p->is_batch_invariant ? TGI_WGMMA_RUN_ROUNDS : TGI_WGMMA_SPLIT_ROUNDS;
-    return tgi_checked_add(tgi_slices_workspace_bytes(machine, kernel, p, TGI_WGMMA_SPLITS_MAX),
+    return tgi_checked_add(count_slice_bytes(machine, kernel, p),
                            rounds * machine->gpu.sm_count * tile_bytes);
 }
 
@@ -39,6 +52,19 @@ static int fits(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_
 {
     return p->m <= LINES_MAX && p->n <= LINES_MAX &&
            count_bytes(machine, kernel, p) <= tgi_panels_find_limit(machine);
+}
+
+int tgi_panels_fit(const tgi_machine *machine, const tgi_problem *p)
+{
+    tgi_problem panel = *p;
+    panel.m = panel.n = PANEL_UNIT;
+    panel.batch_count = 1;
+    for (int i = 0; i < tgi_kernels_count(); i++) {
+        const tgi_kernel *kernel = tgi_kernels_get(i);
+        if (kernel->family == TGI_FAMILY_cuda_bf16x && fits(machine, kernel, &panel))
+            return 1;
+    }
+    return 0;
 }
 
 static int64_t divide_evenly(int64_t count, int64_t strips)

@@ -11,6 +11,10 @@
 double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *problem,
                          tgi_proposal *proposal, tgi_slice_panel *size, tgi_problem *panel);
 
+/* Returns 1 if a row of family bf16x has panels for every number of rows, columns and batch entries
+ * at the problem's k, whose workspace stays within the limit. */
+int tgi_panels_fit(const tgi_machine *machine, const tgi_problem *problem);
+
 /* Returns the most bytes of workspace that a panel may take. */
 int64_t tgi_panels_find_limit(const tgi_machine *machine);
 

@@ -5,8 +5,8 @@
 #include "kernels/gemm_args.h"
 #include "kernels/small/small_shape.h"
 
-/* The argument of relays. Without C, a bias and an activation, threads read only the first member,
- * whose sums.d_type says so. */
+/* The argument of relays. If D is sums alone, threads read only the first member, whose sums.d_type
+ * says so. */
 typedef struct tgi_relay_short_args {
     tgi_relay_args relay;
     tgi_epilogue epilogue;

@@ -235,7 +235,8 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
             store(args, lane, i, word_elems == 1 ? sum[i] + 0 : sum[i]);
     }
 
-    /* Forms a split, whose last warp keeps the sums, or stores them if there is no other split. */
+    /* Forms a split, whose last warp keeps the sums, or stores them if D is the sums of one
+     * split alone. */
     __device__ __forceinline__ void form_split(const tgi_relay_args &args, int split,
                                                uint32_t ready, uint32_t &turn, sum_type *handed,
                                                sum_type *kept, sum_type *first) const

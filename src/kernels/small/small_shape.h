@@ -60,8 +60,8 @@ typedef struct tgi_sums_args {
     int64_t a_row, a_k, b_col, b_k, d_row, d_col;
     int64_t a_batch, b_batch, d_batch; /* from one batch entry to the next */
     int32_t m, n, k;
-    int32_t d_type; /* a tg_type, TGI_SHORT_TERMS more if D is not sums alone (short function, and
-                       relays of 16-bit types) */
+    int32_t d_type; /* a tg_type, TGI_SHORT_TERMS more if D is not sums alone (short function and
+                       relays) */
 } tgi_sums_args;
 
 #define TGI_SHORT_TERMS 256

@@ -1,6 +1,6 @@
 /* Adds C and a bias to an element of D, and applies its activation, for functions of family small
- * that take a microsecond. C and the bias are requested before the sum is there, so that nothing
- * waits for them alone. Args are arguments that have the epilogue, C and the bias. */
+ * that take a microsecond. Functions that can request C and the bias before the sum is there do, so
+ * that nothing waits for them alone. Args are arguments that have the epilogue, C and the bias. */
 #ifndef TGI_SMALL_TERMS_CUH
 #define TGI_SMALL_TERMS_CUH
 
