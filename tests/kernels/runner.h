@@ -42,8 +42,11 @@ uint64_t runner_get_seed(void);
 /* Returns the operands of the running case, for a function that takes them to a device and back. */
 const test_operands *runner_get_operands(void);
 
+/* Returns 1 if the name begins with one of these, which are separated by commas. */
+int runner_is_named(const char *name, const char *starts);
+
 /* Computes through a plan of a context by the named kernel (NULL: the library's choice). Problems
- * whose kernel begins with the words `left_out` are refused (NULL: none). */
+ * whose kernel begins with one of the names `left_out` are refused (NULL: none). */
 typedef struct library_choice {
     tg_context *context;
     const char *kernel, *left_out;

@@ -1,8 +1,8 @@
 /*
- * test_rows TYPE [DEVICE [CASES [NAME|-NAME]]] compares every row of the kernel table for one input
- * type on one device, and the library's own choice, with the oracle on random cases. With NAME it
- * tests only the rows whose names begin with it, with -NAME only the others. It exits with 77 if
- * there is no such device.
+ * test_rows TYPE [DEVICE [CASES [NAMES|-NAMES]]] compares every row of the kernel table for one
+ * input type on one device, and the library's own choice, with the oracle on random cases. With
+ * NAMES, separated by commas, it tests only the rows whose names begin with one of them, with
+ * -NAMES only the others. It exits with 77 if there is no such device.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -56,8 +56,7 @@ static void report(const char *name, const run_summary *summary)
 static int is_named(const char *name)
 {
     const int is_left_out = name_start[0] == '-';
-    const char *start = name_start + is_left_out;
-    return (strncmp(name, start, strlen(start)) == 0) != is_left_out;
+    return runner_is_named(name, name_start + is_left_out) != is_left_out;
 }
 
 static void test_rows(void **state)
@@ -147,7 +146,7 @@ int main(int argc, char **argv)
     }
     if (!is_known) {
         fprintf(stderr,
-                "usage: %s fp32|fp64|bf16|fp16|fp8_e4m3|fp8_e5m2 [DEVICE [CASES [[-]NAME]]]\n",
+                "usage: %s fp32|fp64|bf16|fp16|fp8_e4m3|fp8_e5m2 [DEVICE [CASES [[-]NAMES]]]\n",
                 argv[0]);
         return 2;
     }
