@@ -183,6 +183,7 @@ TILE(finish_registers)(const tgi_tile *t, const ACC(elem) * c, const ACC(elem) *
 static __attribute__((noinline)) TARGET void TILE(prefetch_c)(const tgi_tile *t,
                                                               const ACC(elem) * c, int rows)
 {
+    KEEP_CALLS();
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < t->cols; j += VECTOR_ELEMS)
             __builtin_prefetch(D_AT(c, i * t->c_row + j));

@@ -32,4 +32,8 @@ typedef uint8_t e4m3_elem, e5m2_elem;
 /* Hides from the compiler how a pointer was computed. */
 #define HIDE_POINTER(pointer) __asm__("" : "+r"(pointer))
 
+/* Stands in a function that only prefetches: GCC takes such a one to have no effects, and drops
+ * calls of it. */
+#define KEEP_CALLS() __asm__ volatile("")
+
 #endif

@@ -51,20 +51,7 @@ TILE(prefetch_row)(const tgi_tile *t, const ACC(elem) * row, const int vectors, 
             __builtin_prefetch(D_AT(row, (v + 1) * VECTOR_ELEMS - 1), 0, 2);
 }
 
-/* Prefetches all rows of D. Unrolled in each of the many tiles of AVX-512 it would be a tenth of
- * their code. */
-#if HAS_NARROW_TILES
-static __attribute__((noinline)) TARGET void
-TILE(prefetch_d)(const tgi_tile *t, const ACC(elem) * far, int rows, int vectors)
-{
-    for (int i = 0; i < rows; i++, far = D_AT(far, t->d_row)) {
-        if (vectors == 3)
-            TILE(prefetch_row)(t, far, 3, 1);
-        else
-            TILE(prefetch_row)(t, far, vectors, 1);
-    }
-}
-#else
+/* Prefetches all rows of D. A call of a function would take a short k up to 1.4 times as long. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(prefetch_d)(const tgi_tile *t, const ACC(elem) * far, const int rows, const int vectors)
 {
@@ -72,7 +59,6 @@ TILE(prefetch_d)(const tgi_tile *t, const ACC(elem) * far, const int rows, const
     for (int i = 0; i < rows; i++)
         TILE(prefetch_row)(t, D_AT(far, i * t->d_row), vectors, 1);
 }
-#endif
 #endif
 
 #undef AHEAD_LINE
