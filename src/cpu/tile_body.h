@@ -106,7 +106,8 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
     }
     /* The loop prefetches D, or it comes first. */
     const ACC(elem) *far = D_AT(d, t->d_ahead);
-    int far_rows = rows, far_wait = HAS_PACE && t->is_d_far && t->d_pace > 0;
+    const int has_pace = HAS_PACE && rows == TILE_ROWS && vectors == TILE_VECTORS;
+    int far_rows = rows, far_wait = has_pace && t->is_d_far && t->d_pace > 0;
     if (t->is_d_far) {
         if (!far_wait)
             TILE(prefetch_d)(t, far, rows, vectors);
@@ -127,7 +128,7 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
             TILE(prefetch_rows)(&ahead, &ahead_row, a_stride, rows);
         if (HAS_PREFETCH && prefetch)
             tgi_cpu_prefetch_next(prefetch);
-        if (HAS_PACE && --far_wait == 0) {
+        if (has_pace && --far_wait == 0) {
             TILE(prefetch_row)(t, far, vectors, 0);
             far = D_AT(far, t->d_row);
             far_wait = --far_rows > 0 ? t->d_pace : 0;
