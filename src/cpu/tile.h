@@ -43,11 +43,11 @@ typedef struct tgi_tile {
     int has_room;     /* D has the room of a whole tile, and gets its sums as they are */
     int is_by_memory; /* the sums of a wide tile go to D through memory */
     int is_d_far;     /* D is prefetched before or while the sums are formed, by wide tiles C too */
-    int d_pace;      /* if is_d_far: iterations of the loop of a largest tile of AVX-512, not of pairs,
-                         from one row of D that it prefetches to the next; 0: all rows come before
-                         it, as in smaller tiles */
-    int is_streamed; /* D is written by non-temporal stores; its rows are aligned to vectors */
-    int is_bf16;     /* C, D and the bias are BF16, in a set that has_bf16_d */
+    int d_pace;       /* if is_d_far: a largest tile of AVX-512, not of pairs, prefetches a row of D
+                         each so many iterations of its loop; 0: all rows before the loop, as in
+                         smaller tiles */
+    int is_streamed;  /* D is written by non-temporal stores; its rows are aligned to vectors */
+    int is_bf16;      /* C, D and the bias are BF16, in a set that has_bf16_d */
     tgi_prefetch *prefetch; /* rows of later blocks, in family `packed`, or NULL */
     tg_bias bias;
     tg_activation activation; /* narrow tiles have at most ReLU */

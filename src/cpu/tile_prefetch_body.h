@@ -2,8 +2,8 @@
  * Prefetches A and D for a tile. tile_body.h includes this file for each instruction set and type.
  */
 
-/* The largest tiles of AVX-512 may prefetch D in their loop; all of them would be 16 KB of code more.
- * Those of AVX2 would take 2 to 6 % longer, and those of pairs would gain little. */
+/* The largest tiles of AVX-512 may prefetch D in their loop; for all of them the code would be 16
+ * KB longer. Those of AVX2 would take 2 to 6 % more time, and those of pairs would gain little. */
 #define HAS_PACE (HAS_NARROW_TILES && K_PER_ELEM == 1)
 
 /* Rows of A that lie along k are prefetched line by line, all rows of a line before the next one.
