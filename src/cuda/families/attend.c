@@ -16,10 +16,10 @@ typedef long long ll; /* for printf */
 #define BLOCKS_MAX INT32_MAX
 #define THIN_QUERIES 32 /* queries that share keys, to which rows of fewer queries fit better */
 #define WARP_QUERIES 16
-#define KEPT_KEYS_MOST                                                                             \
-    4096 /* keeps bytes of kept keys within 32 bits, and is over each chip's limit */
-#define SHORT_SUBTILES 8 /* most tiles of a block of short sequences */
-#define SPLIT_KEYS 512   /* least keys of a block's split, in rows whose warps do not split keys */
+#define THIN_ROWS_MAX(heads) (2048 / least_of(heads, 8)) /* with more, wide rows are faster */
+#define KEPT_KEYS_MOST 4096 /* keeps bytes of kept keys within 32 bits; above each chip's limit */
+#define SHORT_SUBTILES 8    /* most tiles of a block of short sequences */
+#define SPLIT_KEYS 512 /* least keys of a block's split, in rows whose warps do not split keys */
 
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
 {
@@ -337,7 +337,7 @@ void tgi_cuda_visit_choices(const tgi_machine *machine, const tg_attention *a,
         try_short(&search, brief);
     for (int i = has_few_keys ? 0 : 1; i < 3; i++) {
         const tgi_attention_row *row = find_row(machine, a, kinds[i]);
-        if (!row)
+        if (!row || (row->kind == TGI_ATTENTION_THIN && a->m > THIN_ROWS_MAX(a->head_count)))
             continue;
         try_row(&search, row, 1);
         if (group > 1 && (a->m < row->queries || row->kind == TGI_ATTENTION_FEW_KEYS) &&
