@@ -6,6 +6,7 @@
 
 #define WARP 32.0
 #define WARPS 4.0       /* warps that relays are counted in */
+#define LINE_STAGE 64.0 /* values of k that those which copy lines multiply at once */
 #define PIECE_STEPS 4.0 /* instructions of a piece of theirs */
 
 /* Returns the seconds in which the sums of threads that share out k are added: those of a warp by
@@ -153,10 +154,11 @@ double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
     const double *s = is_wide ? f->relay_fp64_s : f->relay_mma_s, *more = f->relay_elements_s;
     const double *issue = f->relay_mma_issue_s + 2 * is_wide;
     const double by_elements = is_wide ? 0.0 : work->by_elements;
-    const double terms_s = tgi_epilogue_is_sum_alone(&p->epilogue)       ? 0.0
-                           : p->epilogue.activation > TG_ACTIVATION_RELU ? f->relay_terms_s[1]
-                                                                         : f->relay_terms_s[0];
+    const int has_terms = !tgi_epilogue_is_sum_alone(&p->epilogue);
+    const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
     if (!work->is_long) {
+        const double *terms = f->relay_short_terms_s;
+        const double terms_s = has_terms * terms[0] + has_activation * terms[1];
         const int is_piece = !is_wide && work->block_k > 1.0;
         /* Lines of a longer k share fewer cache lines. */
         const double four_s = s[6] * fmax(1.0, work->block_k * work->block_k / 4.0);
@@ -172,7 +174,21 @@ double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
         find_further_fours(work) *
             (work->tile_count * beside[0] + steps * (1.0 + by_elements) * beside[1]);
     const double four_s = work->tile_count * issue[0] + steps * (1.0 + by_elements) * issue[1];
-    return s[0] + terms_s + find_relay_work_seconds(gpu, p, work, latency_s, four_s);
+    return s[0] + has_terms * f->relay_terms_s[has_activation] +
+           find_relay_work_seconds(gpu, p, work, latency_s, four_s);
+}
+
+double tgi_model_relay_lines_seconds(const tgi_gpu *gpu, const tgi_problem *p,
+                                     const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double *s = f->relay_lines_s, *cluster = f->relay_lines_cluster_s;
+    const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
+    const double terms_s = !tgi_epilogue_is_sum_alone(&p->epilogue) * s[5] + has_activation * s[6];
+    const double work_s = work->tile_count * s[1] + work->by_elements * s[2] +
+                          work->block_k / LINE_STAGE * s[3] + work->copy_k * s[4];
+    return s[0] + terms_s + fmax(work_s, find_least_seconds(gpu, p)) +
+           (work->cluster_blocks > 1.0 ? cluster[0] + work->cluster_blocks * cluster[1] : 0.0);
 }
 
 double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)

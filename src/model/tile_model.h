@@ -150,6 +150,11 @@ double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
  * split_count times from warp to warp. */
 double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                    const tgi_tile_work *work);
+
+/* Returns the seconds of those that copy lines, copy_k units of 16 bytes in tile_count turns. Lines
+ * are moved in by_elements turns, and a warp multiplies block_k values of k. */
+double tgi_model_relay_lines_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
+                                     const tgi_tile_work *work);
 double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

@@ -47,6 +47,7 @@ typedef struct tgi_tile_decision {
     int relay_groups;    /* groups of warps of a block that form splits at once */
     int relay_warps;     /* FP32: warps of a group, which have elements of their own */
     int relay_cluster;   /* blocks of a cluster that share out splits */
+    int is_relay_copied; /* 1: its relays copy lines to shared memory */
     int is_relay_short;  /* 1: relays for a short k */
     int direct_lanes;    /* threads that share out k in family small without stages; 0: by stages */
     int direct_cluster;  /* its blocks of a cluster, or bf16d's, that share out k; 1: no cluster */

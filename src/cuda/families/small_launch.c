@@ -119,7 +119,8 @@ static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
     multiply->cluster = (unsigned)decision->relay_cluster;
     prepared->add = (tgi_cuda_kernel){0};
     snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s%s",
-             is_short && !prepared->args.is_sum_alone               ? "terms_"
+             decision->is_relay_copied                              ? "lines_"
+             : is_short && !prepared->args.is_sum_alone             ? "terms_"
              : is_short && is_mma && p->k > TGI_SMALL_RELAY_SHORT_K ? "piece_"
              : is_short                                             ? "short_"
              : has_vectors                                          ? "vectors_"
@@ -221,6 +222,10 @@ static tg_status launch_relay(const tgi_cuda_queue *queue, const tgi_call *call,
                   .split_elems = (int32_t)prepared->args.split_elems,
                   .split_count = prepared->args.split_count,
                   .add_rows = (int32_t)tgi_gemm_count_add_rows(p, prepared->args.split_count),
+                  .is_a_across = !tgi_small_is_line_along(p, 0),
+                  .is_b_across = !tgi_small_is_line_along(p, 1),
+                  .block_splits =
+                      (int32_t)tgi_divide_up(prepared->args.split_count, prepared->relay_cluster),
                   .has_a_pairs = tgi_small_has_pairs(p, 0) && (uintptr_t)sums->a % 4 == 0,
                   .has_b_pairs = tgi_small_has_pairs(p, 1) && (uintptr_t)sums->b % 4 == 0},
         .epilogue = all.problem.epilogue,

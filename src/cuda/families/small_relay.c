@@ -152,7 +152,8 @@ static void try_relay_mma(const tgi_machine *machine, const tgi_problem *given,
         tgi_problem_transpose(&p);
     const int elem_bytes = (int)tgi_type_bytes(p.type);
     const int64_t splits = tgi_divide_up(p.k, split_elems);
-    const int cols = tiling->is_short ? TGI_SMALL_RELAY_SHORT_THREADS / 4 : 8;
+    const int is_plain = tgi_epilogue_is_sum_alone(&p.epilogue);
+    const int cols = tiling->is_short && is_plain ? TGI_SMALL_RELAY_SHORT_THREADS / 4 : 8;
     const int64_t down = tgi_divide_up(p.m, 16), across = tgi_divide_up(p.n, cols);
     const int64_t step = elem_bytes == 8 ? 8 : 16, depth = TGI_SMALL_RELAY_PIECE(elem_bytes);
     if (down > TGI_GRID_HEIGHT_MAX)
@@ -160,7 +161,8 @@ static void try_relay_mma(const tgi_machine *machine, const tgi_problem *given,
     const tgi_tile_work work = {
         .block_count = (double)down * (double)across * (double)p.batch_count * tiling->cluster,
         .cluster_blocks = tiling->cluster,
-        .warps = cols > 8 ? cols / 8 : tiling->groups << tiling->bits,
+        .warps = tiling->is_short ? TGI_SMALL_RELAY_SHORT_THREADS / WARP
+                                  : tiling->groups << tiling->bits,
         .places = (double)tiling->groups,
         .tile_count = count_units(tiling, splits, split_elems, depth << tiling->bits),
         .block_k = count_units(tiling, splits, split_elems, step),
@@ -231,6 +233,8 @@ void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,
                                     TGI_SMALL_RELAY_SHORT_RUN << tiling.bits < 2 * p->k);
              tiling.bits++)
             try_clusters(machine, p, tiling, split_elems, proposal);
+    if (is_narrow)
+        tgi_small_propose_lines(machine, p, proposal);
     tiling.is_short = 0;
     for (tiling.bits = 0; teams << tiling.bits <= (is_mma(p) ? WARPS_MOST / 2 : WARP);
          tiling.bits++)

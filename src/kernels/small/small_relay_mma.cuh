@@ -33,8 +33,9 @@ template <> struct tgi_relay_words<TG_TYPE_FP64> {
     static constexpr int elems = 1;
 };
 
-/* Pieces have Steps instructions. With Is_short all of k is one piece: each warp of a block forms
- * 16 x 8 of D of its own. With May_have_terms D may have C, a bias and an activation. */
+/* Pieces have Steps instructions. With May_have_terms D may have C, a bias and an activation. With
+ * Is_short all of k is one piece: each warp of a block forms 16 x 8 of D of its own, or with terms
+ * the same, of which it stores a quarter. */
 template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_relay_mma {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
@@ -43,6 +44,7 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
     static constexpr int word_elems = tgi_relay_words<Type>::elems;
     static constexpr int stride = 4 * word_elems; /* from a lane's word to its next */
     static constexpr int step_k = 2 * stride, depth = Steps * step_k;
+    static constexpr int is_alone = Is_short && !May_have_terms; /* a warp stores its tile */
 
     /* Holds the words of a lane: those of rows g and g + 8 and of column g, two in each step. */
     struct step {
@@ -63,8 +65,8 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
         group = Is_short ? 0 : warp >> args.relay_bits;
         groups = warps >> args.relay_bits;
         row = blockIdx.y * 16 + lane / 4;
-        col =
-            (Is_short ? blockIdx.x * warps + warp : blockIdx.x >> args.cluster_bits) * 8 + lane / 4;
+        const int tile = is_alone ? blockIdx.x * warps + warp : blockIdx.x >> args.cluster_bits;
+        col = tile * 8 + lane / 4;
         line[0] = static_cast<const elem *>(p.a) + blockIdx.z * p.a_batch;
         line[1] = line[0] + min(row + 8, p.m - 1) * p.a_row;
         line[0] += min(row, p.m - 1) * p.a_row;
@@ -174,28 +176,6 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
             tgi_relay_store(args, at.row, at.col, sum);
     }
 
-    /* Applies the epilogue to the lane's sums. The loop is not unrolled, which keeps the code
-     * small. */
-    static __device__ __forceinline__ void apply(const tgi_relay_short_args &all,
-                                                 const terms (&own)[4], sum_type (&sum)[4])
-    {
-#pragma unroll 1
-        for (int i = 0; i < 4; i++) {
-            terms some = own[3];
-            sum_type value = sum[3];
-#pragma unroll
-            for (int j = 0; j < 3; j++) {
-                some.c = i == j ? own[j].c : some.c;
-                some.bias = i == j ? own[j].bias : some.bias;
-                value = i == j ? sum[j] : value;
-            }
-            value = tgi_apply_terms(all, tgi_find_short_d_type(all.relay.sums), some, value);
-#pragma unroll
-            for (int j = 0; j < 4; j++)
-                sum[j] = i == j ? value : sum[j];
-        }
-    }
-
     /* Returns 1 if the sums are stored from registers. */
     static __device__ __forceinline__ int is_stored_whole(const tgi_relay_args &args)
     {
@@ -277,18 +257,21 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
             const int own = body.lane % 4 * word_elems;
             step one;
             sum_type sum[4] = {};
-            terms some[4];
+            const int i = threadIdx.x / 32;
+            terms some;
             tgi_wait_for_stream();
-            if (has_terms(args)) {
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    some[i] = body.request(all, body.lane, i);
-            }
+            if (!is_alone)
+                some = body.request(all, body.lane, i);
             body.load(args, own, args.sums.k - own, one);
             multiply(one, args.sums.k, sum);
-            if (has_terms(args))
-                apply(all, some, sum);
-            body.store_whole(args, sum);
+            if (is_alone) {
+                body.store_whole(args, sum);
+                return;
+            }
+            const sum_type low = i == 0 ? sum[0] : sum[1], high = i == 2 ? sum[2] : sum[3];
+            body.store(
+                args, body.lane, i,
+                tgi_apply_terms(all, tgi_find_short_d_type(args.sums), some, i < 2 ? low : high));
         } else {
             __shared__ uint64_t barriers[TGI_SMALL_RELAY_THREADS / 32];
             extern __shared__ __align__(16) char memory[];

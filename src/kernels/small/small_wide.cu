@@ -4,6 +4,7 @@
 #include "kernels/instances.cuh"
 #include "kernels/small/small_outer.cuh"
 #include "kernels/small/small_relay.cuh"
+#include "kernels/small/small_relay_lines.cuh"
 #include "kernels/small/small_relay_mma.cuh"
 #include "kernels/small/small_shape.h"
 #include "kernels/small/small_wide.cuh"
@@ -34,6 +35,8 @@ TGI_SMALL_RELAY(tgi_relay_short_fp32, TGI_SMALL_RELAY_SHORT_RUN, 1, 0, 0)
 TGI_SMALL_RELAY_MMA(tgi_relay_fp64, fp64, 4, 0, 1)
 TGI_SMALL_RELAY_MMA(tgi_relay_bf16, bf16, 4, 0, 1)
 TGI_SMALL_RELAY_MMA(tgi_relay_fp16, fp16, 4, 0, 1)
+TGI_SMALL_RELAY_LINES(tgi_relay_lines_bf16, bf16)
+TGI_SMALL_RELAY_LINES(tgi_relay_lines_fp16, fp16)
 TGI_SMALL_RELAY_MMA(tgi_relay_short_fp64, fp64, 2, 1, 0)
 TGI_SMALL_RELAY_MMA(tgi_relay_short_bf16, bf16, 1, 1, 0)
 TGI_SMALL_RELAY_MMA(tgi_relay_terms_bf16, bf16, 1, 1, 1)
