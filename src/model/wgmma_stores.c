@@ -111,8 +111,8 @@ static double find_terms_seconds(const tgi_wgmma_case *c, double boxes)
         others.bias = TG_BIAS_NONE;
     if (tgi_epilogue_is_sum_alone(&others))
         return bias_s;
-    return bias_s + f->wgmma_epilogue_s + find_c_seconds(c, boxes) +
-           boxes * f->wgmma_epilogue_box_s;
+    return bias_s + f->wgmma_epilogue_s + boxes * f->wgmma_epilogue_box_s +
+           (is_c_staged(c) ? find_c_seconds(c, boxes) : 0.0);
 }
 
 static double find_activation_seconds(const tgi_wgmma_case *c, double boxes)
@@ -155,10 +155,12 @@ double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double rounds, double
         return rounds * boxes *
                (f->slice_epilogue_s[is_transposed(c->problem)] + (e->beta != 0.0) * f->slice_c_s +
                 (e->activation > TG_ACTIVATION_RELU) * f->slice_activation_s);
-    /* Every wait for terms but the last passes while the next tile is copied. */
+    /* Every wait for terms but the last passes while the next tile is copied. Threads that read C
+     * do so in every round. */
     return fmin(rounds, 1.0 + (rounds - 1.0) * f->wgmma_epilogue_later_share) *
                find_terms_seconds(c, boxes) +
-           rounds * find_activation_seconds(c, boxes);
+           rounds * (find_activation_seconds(c, boxes) +
+                     (is_c_staged(c) ? 0.0 : find_c_seconds(c, boxes)));
 }
 
 /* Returns 1 if the store of a tile is deferred: it runs while the block multiplies its next one. */

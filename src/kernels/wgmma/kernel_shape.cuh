@@ -64,11 +64,15 @@ struct tgi_wgmma_shape {
     /* 1: a bias may be added as a product (mainloop.cuh). */
     static constexpr int may_stage_bias =
         !is_wide && Feed::relayout_warps == 0 && !Feed::has_a_in_registers;
+    /* 1: a tile is summed and brought to D in a loop of passes, whose last one has the products.
+     * The compiler then keeps the addresses of stages of small tiles in uniform registers, where
+     * they would otherwise be moved before each instruction. */
+    static constexpr int has_passes =
+        may_stage_bias && !is_promoted && !is_fitted && Cols <= (group_count == 1 ? 64 : 16);
     /* 1: before the first tile's products the activation is applied to zeros, so that its code has
      * been read from memory when sums are there. Meanwhile the first stage is waited for, which
      * takes longer than the activation of so few sums. */
-    static constexpr int has_first_pass = may_stage_bias && !is_promoted && !is_fitted &&
-                                          group_count == 1 && Cols >= 32 && Cols <= 64;
+    static constexpr int has_first_pass = has_passes && Cols >= 32;
     /* 1: C of 16 bits may come through the stages (staged_c.cuh). */
     static constexpr int may_stage_c = !is_wide && Feed::relayout_warps == 0;
     /* 1: a single lane of the producer warp works, which takes the least time for a step. If steps

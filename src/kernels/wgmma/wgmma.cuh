@@ -197,7 +197,7 @@ tgi_sum_pass(int pass, const tgi_wgmma_args &args, char *shared, int rank, int g
              typename Shape::feed::repair &repair, typename Shape::deferred &deferred,
              float (&sum)[Shape::blocks][Shape::cols / 2])
 {
-    if (Shape::has_first_pass && pass == 0)
+    if (Shape::has_passes && pass == 0)
         return;
     if (!tgi_is_one_shape<Shape, Second> && args.is_second)
         tgi_sum_tile<Second>(args, shared, rank, group, tile, ring, repair, deferred, sum);
@@ -214,6 +214,46 @@ tgi_begin_consumer(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &me
         tgi_write_ones(memory, group);
     tgi_read_store_arguments<Shape>(args);
     tgi_wait_for_stream();
+}
+
+/* Brings the sums of a tile to D, or to the workspace or the blocks of the cluster that add them.
+ * Returns 1 if the store is deferred. */
+template <class Shape>
+static __device__ __forceinline__ int
+tgi_bring_to_d(const tgi_consumer<Shape> &at, tgi_cluster_tile tile, int may_defer,
+               typename Shape::feed::repair &repair, typename Shape::deferred &deferred,
+               float (&sum)[Shape::cols / 2])
+{
+    typedef typename Shape::feed feed;
+    const tgi_wgmma_args &args = at.args;
+    const int group = at.group;
+    /* They arrive while the blocks of the cluster exchange sums. */
+    tgi_fragment_vectors vectors = tgi_request_vectors<Shape>(args, tile, group);
+    const tgi_cluster_tile whole = tile;
+    tile.row += group * Shape::find_group_rows(args);
+    feed::finish(args, tile, repair, sum);
+    if (args.work.cluster_splits > 1)
+        tgi_exchange_partial_tiles<Shape>(at, tile.split, sum);
+    const uint32_t staged = at.memory.boxes + group * TGI_FRAGMENT_BYTES;
+    if (tile.split_tile >= 0) {
+        tgi_write_partial_tiles<Shape::cols>(args, tile.split_tile, tile.split, group,
+                                             Shape::group_count, sum);
+    } else if (tgi_is_plain_store<Shape>(args)) {
+        if (may_defer && args.d.is_tma_stored) {
+            deferred.begin(tile, sum, tgi_find_form(args.gemm, args.d));
+            return 1;
+        }
+        if constexpr (Shape::is_wide)
+            tgi_store_wide_boxes(args, tile, sum, staged, group + 1, repair);
+        else if (args.d.is_tma_stored)
+            tgi_store_narrow_boxes(args, tile, sum, staged, group + 1);
+        else
+            tgi_store_tile_lines(args, tile, sum, staged);
+    } else {
+        tgi_store_partial_tiles<Shape>(args, whole, group, at.memory.stages, staged, vectors, sum,
+                                       repair);
+    }
+    return 0;
 }
 
 template <class Shape, class Second>
@@ -241,9 +281,10 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
                                            !args.is_activation_alone || i != schedule.begin()
                                        ? 1
                                        : 0);
+        int is_deferred = 0;
 #pragma unroll 1
         do {
-            if constexpr (Shape::has_first_pass) {
+            if constexpr (Shape::has_passes) {
                 /* Sums that an activation has touched would not be summed to at full rate. */
                 float fresh[Shape::blocks][Shape::cols / 2] = {};
                 tgi_sum_pass<Shape, Second>(pass, args, shared, rank, group, tile, ring, repair,
@@ -259,39 +300,15 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
                 tile = schedule.tile(tgi_make_opaque(i));
             if (has_epilogue)
                 tgi_finish_tile<Shape>(at, tile, ring, sum[0]);
-        } while (Shape::has_first_pass && pass++ == 0);
-        /* They arrive while the blocks of the cluster exchange sums. */
-        tgi_fragment_vectors vectors = tgi_request_vectors<Shape>(args, tile, group);
-        const int row = tile.row;
-        tile.row += group * Shape::find_group_rows(args);
-        feed::finish(args, tile, repair, sum[0]);
-        if (args.work.cluster_splits > 1)
-            tgi_exchange_partial_tiles<Shape>(at, tile.split, sum[0]);
-        const uint32_t staged = memory.boxes + group * TGI_FRAGMENT_BYTES;
-        if (tile.split_tile >= 0) {
-            tgi_write_partial_tiles<Shape::cols>(args, tile.split_tile, tile.split, group,
-                                                 Shape::group_count, sum[0]);
-        } else if (tgi_is_plain_store<Shape>(args)) {
             /* Few steps would not hide the store. */
-            const int is_later = Shape::may_defer && args.d.is_tma_stored &&
-                                 schedule.next(i) < schedule.end() &&
-                                 tgi_is_same_problem(schedule, given, i, schedule.next(i)) &&
-                                 args.work.step_count >= deferred.box_count;
-            if (is_later) {
-                deferred.begin(tile, sum[0], tgi_find_form(args.gemm, args.d));
-                continue;
-            }
-            if constexpr (Shape::is_wide)
-                tgi_store_wide_boxes(args, tile, sum[0], staged, group + 1, repair);
-            else if (args.d.is_tma_stored)
-                tgi_store_narrow_boxes(args, tile, sum[0], staged, group + 1);
-            else
-                tgi_store_tile_lines(args, tile, sum[0], staged);
-        } else {
-            tile.row = row;
-            tgi_store_partial_tiles<Shape>(args, tile, group, memory.stages, staged, vectors,
-                                           sum[0], repair);
-        }
+            const int may_defer = Shape::may_defer && schedule.next(i) < schedule.end() &&
+                                  tgi_is_same_problem(schedule, given, i, schedule.next(i)) &&
+                                  args.work.step_count >= deferred.box_count;
+            if (!Shape::has_passes || pass)
+                is_deferred = tgi_bring_to_d<Shape>(at, tile, may_defer, repair, deferred, sum[0]);
+        } while (Shape::has_passes && pass++ == 0);
+        if (is_deferred)
+            continue;
         deferred = {}; /* its old value would occupy registers up to here */
     }
     /* Without this wait the block could end while TMA still reads its shared memory. */
