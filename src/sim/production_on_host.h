@@ -82,13 +82,14 @@ static inline uint32_t __byte_perm(uint32_t low, uint32_t high, uint32_t order)
     return result;
 }
 
-/* T has 4 bytes. */
+/* T has words of 4 bytes. */
 template <typename T> TGI_NOT_INLINED static T __shfl_sync(unsigned, T value, int lane)
 {
-    uint32_t word;
-    memcpy(&word, &value, sizeof word);
-    word = tgi_sim_shuffle(word, lane);
-    memcpy(&value, &word, sizeof word);
+    uint32_t words[sizeof value / 4];
+    memcpy(words, &value, sizeof value);
+    for (size_t i = 0; i < sizeof value / 4; i++)
+        words[i] = tgi_sim_shuffle(words[i], lane);
+    memcpy(&value, words, sizeof value);
     return value;
 }
 

@@ -70,7 +70,6 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
 #define SIMULATED_clusters(...)
 #define SIMULATED_short_sequences(...)
 #define SIMULATED_few_keys SIMULATED_ATTEND_sm80
-#define SIMULATED_ATTEND_sm75 SIMULATED_ATTEND_sm80
 #define SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles)                   \
     extern "C" void simulated_##products##_##type##_##queries##x##head(                            \
         const tgi_attend_args *args)                                                               \
@@ -78,13 +77,15 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
         tgi_attend_in_##products<TGI_TYPE_OF(type), head, warps, queries, keys, tiles>(*args,      \
                                                                                        shared);    \
     }
+/* Also as chips without matrix instructions of FP32 and FP64 multiply. */
+#define SIMULATED_ATTEND_sm75(type, queries, head, products, warps, keys, tiles)                   \
+    SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles) extern "C" void       \
+        simulated_plain_##type##_##queries##x##head(const tgi_attend_args *args)                   \
+    {                                                                                              \
+        tgi_attend_in_multiply_adds<TGI_TYPE_OF(type), head, warps, queries, keys, tiles, 0>(      \
+            *args, shared);                                                                        \
+    }
 #include "core/attention_kernels.def"
-
-/* FP64 as chips without matrix instructions of FP64 multiply it. */
-extern "C" void simulated_plain_fp64(const tgi_attend_args *args)
-{
-    tgi_attend_in_multiply_adds<TG_TYPE_FP64, 256, 8, 64, 16, 2, 0>(*args, shared);
-}
 
 #define SIMULATED_MERGE(name, type)                                                                \
     extern "C" void name(const tgi_attend_args *args)                                              \

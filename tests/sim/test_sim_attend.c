@@ -41,25 +41,54 @@
 #include "core/attention_kernels.def"
 #undef DECLARE
 extern tgi_sim_body simulated_merge_bf16, simulated_merge_fp16, simulated_merge_fp32,
-    simulated_merge_fp64, simulated_plain_fp64, simulated_rash, simulated_lone, simulated_turns,
-    simulated_rash_turns;
+    simulated_merge_fp64, simulated_rash, simulated_lone, simulated_turns, simulated_rash_turns;
 
-static const struct {
+typedef struct named_body {
     const char *name;
     tgi_sim_body *body;
-} bodies[] = {
+} named_body;
+
+static const named_body bodies[] = {
+#define DECLARE(symbol, name) {name, symbol},
+#include "core/attention_kernels.def"
+#undef TGI_ATTENTION_ROW
+#undef DECLARE
+};
+
+/* Rows as chips without matrix instructions of FP32 and FP64 multiply. */
+#define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, ...)                            \
+    PLAIN_##isa(simulated_plain_##type##_##queries##x##head,                                       \
+                TGI_QUOTE_VALUE(TGI_ATTENTION_NAME(family, isa, type, queries, head)))
+#define PLAIN_sm90a(...)
+#define PLAIN_sm80(...)
+#define PLAIN_sm75 DECLARE
+#define DECLARE(symbol, name) extern tgi_sim_body symbol;
+#include "core/attention_kernels.def"
+#undef DECLARE
+
+static const named_body plain_bodies[] = {
 #define DECLARE(symbol, name) {name, symbol},
 #include "core/attention_kernels.def"
 };
 
-static tgi_sim_body *find_body(const char *name)
+static tgi_sim_body *find_named(const named_body *named, size_t count, const char *name)
 {
-    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-        if (strcmp(bodies[i].name, name) == 0)
-            return bodies[i].body;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(named[i].name, name) == 0)
+            return named[i].body;
     }
     fail_msg("no %s", name);
     return NULL;
+}
+
+static tgi_sim_body *find_body(const char *name)
+{
+    return find_named(bodies, sizeof bodies / sizeof bodies[0], name);
+}
+
+static tgi_sim_body *find_plain_body(const char *name)
+{
+    return find_named(plain_bodies, sizeof plain_bodies / sizeof plain_bodies[0], name);
 }
 
 static tgi_sim_body *const merges[] = {[TG_TYPE_FP32] = simulated_merge_fp32,
@@ -128,7 +157,7 @@ static void test_multiply_adds(void **state)
 }
 
 /* FP32 and FP64 on chips with little shared memory: K and V take turns in one place, and the last
- * rows of a block's warps may be no queries. A chip of 7.5 multiplies FP64 by multiply-adds. */
+ * rows of a block's warps may be no queries. A chip of 7.5 forms products by multiply-adds. */
 static void test_small_memory(void **state)
 {
     uint64_t random = stride_choose_seed(30);
@@ -151,7 +180,7 @@ static void test_small_memory(void **state)
         turn_count += s.choice.tile_places == 1;
         part_count += s.choice.query_tile % 16 > 0;
         check_body(&s, &c, i,
-                   is_old && i % 2 == 0 ? simulated_plain_fp64 : find_body(s.choice.kernel));
+                   is_old ? find_plain_body(s.choice.kernel) : find_body(s.choice.kernel));
         close_simulated(&s);
         case_close(&c);
     }

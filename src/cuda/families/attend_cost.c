@@ -82,19 +82,29 @@ static double predict_reads(const tgi_machine *machine, const tg_attention *a,
     const double all = 2.0 * (double)(a->head_size + a->v_head_size) * keys *
                        (double)a->batch_count * (double)(a->head_count / choice->shared_heads) *
                        (double)choice->tile_count;
-    return fmax(f->cached_byte * all, predict_memory(machine, a, keys));
+    const double part = a->head_size < choice->row->head_size ? 1.0 + f->cached_part : 1.0;
+    return fmax(f->cached_byte * part * all, predict_memory(machine, a, keys));
+}
+
+/* Returns the time that a tile of `rows` rows takes more if these belong to several heads. */
+static double predict_mixed(const double cost[2], const tgi_attention_row *row, double rows)
+{
+    return cost[0] + cost[1] * row->head_size * rows / row->queries;
 }
 
 /* Returns the time of a tile of `rows` rows of a row of many queries. */
-static double predict_wide_tile(const tg_attention *a, const tgi_attention_row *row, double rows,
+static double predict_wide_tile(const tg_attention *a, const tgi_attention_row *row, int64_t rows,
                                 double steps, int is_mixed)
 {
     const tgi_attention_figures *f = tgi_figures_find_attention();
-    return count(f->wide_tile, row) + (is_mixed ? count(f->wide_mixed, row) : 0.0) +
+    const double computed = (double)tgi_round_up(rows, TGI_ATTEND_GROUP_QUERIES);
+    return count(f->wide_tile, row) +
+           (is_mixed ? predict_mixed(f->wide_mixed, row, (double)rows) : 0.0) +
            (has_edges(a) ? f->wide_edge : 0.0) +
            (has_edges(a) || a->n % row->keys ? f->wide_hidden : 0.0) +
            steps * row->keys *
-               fmax(f->group_key + count(f->group_score, row) * rows, f->lone_key * row->head_size);
+               fmax(f->group_key + count(f->group_score, row) * computed,
+                    f->lone_key * row->head_size);
 }
 
 /* The times of the tiles of a head in a row of many queries: the longest and the mean. */
@@ -115,8 +125,7 @@ static wide_times predict_wide_tiles(const tg_attention *a, const tgi_attention_
         const int64_t rows = rest < choice->query_tile ? rest : choice->query_tile;
         const int64_t middle = choice->shared_heads > 1 ? a->m / 2 : first + rows / 2;
         const double steps = count_tile_steps(a, choice, middle, rows);
-        const double time = predict_wide_tile(
-            a, choice->row, (double)tgi_round_up(rows, TGI_ATTEND_GROUP_QUERIES), steps, is_mixed);
+        const double time = predict_wide_tile(a, choice->row, rows, steps, is_mixed);
         times.longest = fmax(times.longest, time);
         times.mean += time / (double)looked;
     }
@@ -159,7 +168,7 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
     double time = count(f->thin_tile, row) +
                   f->joined_row * (double)tgi_divide_up(rows, warp_splits * at_once);
     if (is_mixed)
-        time += count(f->thin_mixed, row);
+        time += predict_mixed(f->thin_mixed, row, (double)rows);
     if (blocks > 1)
         time += f->cluster + f->cluster_block * (double)blocks +
                 f->cluster_row * (double)tgi_divide_up(rows, blocks * warp_splits * at_once);

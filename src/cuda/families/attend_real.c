@@ -138,7 +138,8 @@ static double predict_step(const tg_attention *a, const tgi_attention_choice *ch
     const double alone =
         f->real_step + f->real_byte * copied + f->real_alone[is_fp64] * elements * (double)rows;
     const double shared = elements * (double)tgi_round_up(warps * count, SCHEDULERS) *
-                          (f->real_read[is_fp64] + f->real_product[is_fp64] * (double)rows);
+                              (f->real_read[is_fp64] + f->real_product[is_fp64] * (double)rows) +
+                          f->real_copied * copied * (double)(warps * count);
     return fmax(alone, shared);
 }
 

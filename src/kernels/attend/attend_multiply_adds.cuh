@@ -15,11 +15,9 @@
 #ifndef TGI_ATTEND_MULTIPLY_ADDS_CUH
 #define TGI_ATTEND_MULTIPLY_ADDS_CUH
 
-#include "kernels/attend/attend.cuh"
-#include "kernels/attend/attend_real_copy.cuh"
-#include "kernels/attend/attend_real_products.cuh"
+#include "kernels/attend/attend_real_block.cuh"
 
-/* Code for chips from compute capability 8.0 on has matrix instructions of FP64. */
+/* Code for chips from compute capability 8.0 on has matrix instructions of FP64 and of TF32. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #define TGI_ATTEND_HAS_MATRICES 0
 #else
@@ -28,122 +26,32 @@
 
 /* The steps of a block, whose warps have Blocks x 16 queries each. */
 template <tg_type Type, int Head, int Blocks, int Keys, int HasMatrices>
-struct tgi_attend_multiply_adds {
-    typedef tgi_attend_real<Type> Real;
-    enum { SHARERS = TGI_ATTEND_REAL_SHARERS(Head), SCORED = Keys / SHARERS };
+struct tgi_attend_multiply_adds : tgi_attend_real_block<Type, Head, Blocks, Keys, HasMatrices> {
+    typedef tgi_attend_real_block<Type, Head, Blocks, Keys, HasMatrices> block;
+    typedef typename block::products products;
+    typedef typename block::Lanes Lanes;
+    typedef typename block::Real Real;
+    typedef typename block::score_array score_array;
+    typedef typename block::row_array row_array;
+    enum { SHARERS = block::SHARERS, SCORED = block::SCORED, BYTES = block::BYTES };
     enum { COLUMNS = Head / SHARERS }; /* columns of D of a warp */
-    typedef tgi_attend_real_products<Type, Head, Blocks, Keys, SCORED, HasMatrices> products;
-    typedef typename products::Lanes Lanes;
-    typedef Real score_array[Blocks][SCORED / 8][4];
-    typedef Real row_array[Blocks][2];
-    enum { BYTES = sizeof(Real), PASS = products::PASS, PAIRS = PASS / 8 };
+    enum { PASS = products::PASS, PAIRS = PASS / 8 };
     enum { ROW_BYTES = Head * BYTES + TGI_ATTEND_PAD }; /* a row of D with two numbers behind it */
     typedef Real sum_array[Blocks][PAIRS][4];
-    const tgi_attend_args &p;
-    const tgi_attend_place &place;
-    const int sharer;                /* number of the warp among those of its rows */
-    const uint32_t q, k, v, weights; /* tiles in shared memory, the weights of the warp's rows */
-    const uint32_t exchanged;        /* numbers of the warp's rows */
+    using block::find_key, block::find_weight, block::exchange, block::copy_keys;
+    using block::p, block::place, block::sharer, block::q, block::v, block::weights;
     tgi_attend_state<COLUMNS, Blocks, Real, Lanes> state;
 
     __device__ __forceinline__ tgi_attend_multiply_adds(const tgi_attend_args &args,
                                                         const tgi_attend_place &at, uint32_t shared)
-        : p(args), place(at), sharer(SHARERS > 1 ? tgi_thread() / 32 % SHARERS : 0), q(shared),
-          k(q + args.tile_rows * products::PITCH), v(find_end() - Keys * products::V_PITCH),
-          weights(find_end() + find_first_row() * products::WEIGHT_PITCH),
-          exchanged(find_end() + count_rows() * products::WEIGHT_PITCH +
-                    find_first_row() * SHARERS * BYTES)
+        : block(args, at, shared)
     {
         tgi_attend_clear(state);
-    }
-
-    /* Returns the number in the block of the warp's first row. */
-    static __device__ __forceinline__ int find_first_row(void)
-    {
-        return Lanes::find_warp() * Blocks * 16;
-    }
-
-    /* Returns the number of rows of the block's warps. */
-    static __device__ __forceinline__ int count_rows(void)
-    {
-        return static_cast<int>(blockDim.x / 32) / SHARERS * Blocks * 16;
-    }
-
-    /* Returns the address behind the tiles of K and V. */
-    __device__ __forceinline__ uint32_t find_end(void) const
-    {
-        return k + Keys * products::PITCH + (p.tile_places > 1 ? Keys * products::V_PITCH : 0);
-    }
-
-    /* Exchanges a number of each row with the warp that shares them. */
-    __device__ __forceinline__ void exchange(const row_array &own, row_array &other) const
-    {
-        TGI_FOR_UNROLLED(b, Blocks)
-        TGI_FOR_UNROLLED(half, 2)
-        if (Lanes::find_column() == 0)
-            tgi_attend_write_one(find_exchanged(b, half, sharer), own[b][half]);
-        __syncthreads();
-        TGI_FOR_UNROLLED(b, Blocks)
-        TGI_FOR_UNROLLED(half, 2)
-        tgi_attend_read_one(other[b][half], find_exchanged(b, half, 1 - sharer));
-    }
-
-    __device__ __forceinline__ uint32_t find_exchanged(int b, int half, int of) const
-    {
-        return exchanged + ((16 * b + 8 * half + Lanes::find_row()) * SHARERS + of) * BYTES;
     }
 
     __device__ __forceinline__ tgi_attend_row_place find_row(int b, int half) const
     {
         return tgi_attend_find_row(p, place, tgi_attend_row<Blocks, Lanes>(b, half));
-    }
-
-    __device__ __forceinline__ void copy_queries(void) const
-    {
-        const tg_attention &a = p.attention;
-        const int size = static_cast<int>(a.head_size);
-        if (p.has_units[0] && p.shared_heads == 1)
-            tgi_attend_fill_reals<Real>(q, products::PITCH, a.q, p.tile_rows, size,
-                                        tgi_attend_offset(a.q, place.query_entry, place.first_head,
-                                                          place.first_query + place.first),
-                                        place.row_count - place.first);
-        else
-            tgi_attend_copy_reals<Real>(
-                q, products::PITCH, a.q, p.tile_rows, size, p.has_units[0], [&](int row) {
-                    const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
-                    return at.is_there ? tgi_attend_offset(a.q, place.query_entry, at.head,
-                                                           place.first_query + at.query)
-                                       : TGI_ATTEND_NO_ROW;
-                });
-    }
-
-    /* Returns the first key of tile i. Tiles are K and V of step after step. */
-    __device__ __forceinline__ int find_key(int i) const
-    {
-        return place.begin + i / 2 * Keys;
-    }
-
-    /* Copies tile i, of K or V. */
-    __device__ __forceinline__ void copy_keys(int i) const
-    {
-        const int is_v = i % 2, key_0 = find_key(i);
-        const tg_attention &a = p.attention;
-        const tg_heads &heads = is_v ? a.v : a.k;
-        const uint32_t tile = is_v ? v : k;
-        const int pitch =
-            is_v ? static_cast<int>(products::V_PITCH) : static_cast<int>(products::PITCH);
-        const int size = static_cast<int>(is_v ? a.v_head_size : a.head_size);
-        if (p.has_units[1 + is_v] && a.page_rows == 0)
-            tgi_attend_fill_reals<Real>(tile, pitch, heads, Keys, size,
-                                        tgi_attend_find_key(p, place, heads, key_0),
-                                        place.keys - key_0);
-        else
-            tgi_attend_copy_reals<Real>(
-                tile, pitch, heads, Keys, size, p.has_units[1 + is_v], [&](int row) {
-                    return key_0 + row < place.keys
-                               ? tgi_attend_find_key(p, place, heads, key_0 + row)
-                               : TGI_ATTEND_NO_ROW;
-                });
     }
 
     /* Turns scores into weights in shared memory, and adds these to their sums. If is_hiding is 1,
@@ -183,25 +91,11 @@ struct tgi_attend_multiply_adds {
             }
             state.total[b][half] += total;
         }
-        products::write(weights, sharer * SCORED, scores);
-    }
-
-    /* Returns 1 to all lanes if a value of the tile of V is Inf or NaN: zero times it is NaN. */
-    __device__ __forceinline__ int has_nonfinite_value(void) const
-    {
-        enum { UNIT = 16 / BYTES };
-        const int size = static_cast<int>(p.attention.v_head_size);
-        Real zero = 0;
-#pragma unroll 1
-        for (int e = tgi_thread() % 32 * UNIT; e < size; e += 32 * UNIT)
-#pragma unroll 4
-            for (int key = 0; key < Keys; key++) {
-                Real unit[UNIT];
-                tgi_attend_read_unit(unit, v + key * products::V_PITCH + e * BYTES);
-                TGI_FOR_UNROLLED(i, UNIT)
-                zero = tgi_attend_multiply_add(unit[i], Real(0), zero);
-            }
-        return __any_sync(~0u, zero != 0);
+        TGI_FOR_UNROLLED(b, Blocks)
+        TGI_FOR_UNROLLED(half, 2)
+        TGI_FOR_UNROLLED(j, SCORED / 8)
+        tgi_attend_write_two(find_weight(b, half, sharer * SCORED, j), scores[b][j][2 * half],
+                             scores[b][j][2 * half + 1]);
     }
 
     /* Rescales sums of 8 Count columns and adds those of a step. */
@@ -266,7 +160,7 @@ struct tgi_attend_multiply_adds {
     {
         const int size = static_cast<int>(p.attention.v_head_size) - sharer * COLUMNS;
         typename products::weight_set set;
-        if (is_hiding && has_nonfinite_value()) {
+        if ((products::IS_SLICED || is_hiding) && block::has_nonfinite_value()) {
             add_seen(factors);
             return;
         }
@@ -288,9 +182,7 @@ struct tgi_attend_multiply_adds {
         score_array scores;
         tgi_attend_row_place rows[Blocks][2] = {};
         key_0 += sharer * SCORED;
-        products::score(q + find_first_row() * products::PITCH,
-                        k + sharer * SCORED * products::PITCH,
-                        static_cast<int>(p.attention.head_size), scores);
+        block::score(scores);
         if (!p.is_plain)
             tgi_attend_finish<SCORED, Blocks, Lanes, 8>(p, place, key_0, scores);
         TGI_FOR_UNROLLED(b, Blocks)

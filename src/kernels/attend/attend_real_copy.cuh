@@ -50,7 +50,7 @@ static __device__ __forceinline__ void tgi_attend_fill_reals(uint32_t tile, int 
         const Real *source =
             static_cast<const Real *>(heads.data) + first + first_row * heads.row_stride + e;
         uint32_t target = tile + first_row * pitch + e * BYTES;
-#pragma unroll 4
+#pragma unroll 1
         for (int row = first_row; row < row_count; row += apart) {
             const int count = row < there ? bytes : 0;
             tgi_copy_async<16>(target, count > 0 ? source : heads.data, count);
@@ -61,7 +61,8 @@ static __device__ __forceinline__ void tgi_attend_fill_reals(uint32_t tile, int 
 }
 
 /* Stores the block's rows of D, or of a split, which lie `pitch` bytes apart from `tile` on, with
- * their largest scores and sums of weights behind Head elements. */
+ * their largest scores and sums of weights behind Head elements. Each lane finds the place of one
+ * of its warp's rows, of which there are at most 32. */
 template <typename Real, int Head>
 static __device__ __forceinline__ void tgi_attend_store_reals(const tgi_attend_args &p,
                                                               const tgi_attend_place &place,
@@ -70,35 +71,36 @@ static __device__ __forceinline__ void tgi_attend_store_reals(const tgi_attend_a
     enum { BYTES = sizeof(Real) };
     const tg_attention &a = p.attention;
     const int size = static_cast<int>(a.v_head_size), lane = tgi_thread() % 32;
+    const int apart = static_cast<int>(blockDim.x / 32), first = tgi_thread() / 32;
+    const int own = first + lane * apart;
+    const int64_t stride = p.split_count > 1 ? 1 : a.d.element_stride;
+    Real *to = NULL;
     __syncthreads(); /* all rows are there */
-#pragma unroll 1
-    for (int row = tgi_thread() / 32; row < p.tile_rows; row += static_cast<int>(blockDim.x / 32)) {
-        const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
-        const uint32_t own = tile + row * pitch;
+    if (own < p.tile_rows) {
+        const tgi_attend_row_place at = tgi_attend_find_row(p, place, own);
         const int query = place.first_query + at.query;
-        Real *to = static_cast<Real *>(a.d.data) +
-                   tgi_attend_offset(a.d, place.query_entry, at.head, query);
-        int64_t stride = a.d.element_stride;
         Real largest, total;
-        if (!at.is_there)
-            continue;
-        if (p.split_count > 1) {
+        tgi_attend_read_one(largest, tile + own * pitch + Head * BYTES);
+        tgi_attend_read_one(total, tile + own * pitch + (Head + 1) * BYTES);
+        if (at.is_there && p.split_count > 1) {
             to = tgi_attend_find_split<Real>(p, place.split, place.batch, at.head, at.query);
-            stride = 1;
-        }
-#pragma unroll 1
-        for (int e = lane; e < size; e += 32)
-            tgi_attend_read_one(to[e * stride], own + e * BYTES);
-        if (lane > 0)
-            continue;
-        tgi_attend_read_one(largest, own + Head * BYTES);
-        tgi_attend_read_one(total, own + (Head + 1) * BYTES);
-        if (p.split_count > 1)
             tgi_attend_store_two(to + tgi_attend_split_reals(size) - 2, largest, total);
-        else if (a.has_log_sum_exp)
-            tgi_attend_store_log(
-                p, tgi_attend_offset(a.log_sum_exp, place.query_entry, at.head, query), largest,
-                total);
+        } else if (at.is_there) {
+            to = static_cast<Real *>(a.d.data) +
+                 tgi_attend_offset(a.d, place.query_entry, at.head, query);
+            if (a.has_log_sum_exp)
+                tgi_attend_store_log(
+                    p, tgi_attend_offset(a.log_sum_exp, place.query_entry, at.head, query), largest,
+                    total);
+        }
+    }
+#pragma unroll 1
+    for (int i = 0; first + i * apart < p.tile_rows; i++) {
+        Real *const row =
+            reinterpret_cast<Real *>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(to), i));
+#pragma unroll 1
+        for (int e = lane; row && e < size; e += 32)
+            tgi_attend_read_one(row[e * stride], tile + (first + i * apart) * pitch + e * BYTES);
     }
 }
 

@@ -80,15 +80,15 @@ static __device__ __forceinline__ void tgi_attend_write_two(uint32_t shared, dou
                                    static_cast<uint32_t>(__double2hiint(second))});
 }
 
-/* Products by multiply-adds for a step of Keys keys, of which the warp scores Scored. It has
+/* Products by multiply-adds for a step of Keys keys, of Sharers warps that share rows. A warp has
  * Blocks x 16 queries, and a pass the sums of PASS columns of V. */
-template <typename Real, int Head, int Blocks, int Keys, int Scored>
+template <typename Real, int Head, int Blocks, int Keys, int Sharers>
 struct tgi_attend_plain_products {
-    typedef tgi_attend_paired_lanes<Keys / Scored> Lanes;
+    typedef tgi_attend_paired_lanes<Sharers> Lanes;
     enum { BYTES = sizeof(Real), UNIT = 16 / BYTES };
     enum { PITCH = BYTES * Head + TGI_ATTEND_KEY_PAD(BYTES) };
     enum { V_PITCH = BYTES * Head + TGI_ATTEND_PAD, WEIGHT_PITCH = BYTES * Keys + TGI_ATTEND_PAD };
-    enum { PASS = 32 };
+    enum { PASS = 32, IS_SLICED = 0 };
     struct weight_set {
     };
 
@@ -99,8 +99,9 @@ struct tgi_attend_plain_products {
     }
 
     /* Forms the scores of `size` elements of the warp's rows at `q` with its keys at `k`. */
+    template <int Count>
     static __device__ __forceinline__ void score(uint32_t q, uint32_t k, int size,
-                                                 Real (&scores)[Blocks][Scored / 8][4])
+                                                 Real (&scores)[Blocks][Count][4])
     {
         q += Lanes::find_row() * PITCH;
         k += Lanes::find_column() * 2 * PITCH;
@@ -111,7 +112,7 @@ struct tgi_attend_plain_products {
             TGI_FOR_UNROLLED(b, Blocks)
             TGI_FOR_UNROLLED(half, 2)
             tgi_attend_read_unit(line[b][half], q + (16 * b + 8 * half) * PITCH);
-            TGI_FOR_UNROLLED(j, Scored / 8)
+            TGI_FOR_UNROLLED(j, Count)
             TGI_FOR_UNROLLED(i, 2)
             {
                 Real key[UNIT];
@@ -125,18 +126,6 @@ struct tgi_attend_plain_products {
             q += 16;
             k += 16;
         }
-    }
-
-    /* Writes the lane's weights of the keys from `first` on. */
-    static __device__ __forceinline__ void write(uint32_t weights, int first,
-                                                 const Real (&weight)[Blocks][Scored / 8][4])
-    {
-        weights += Lanes::find_row() * WEIGHT_PITCH + (first + Lanes::find_column() * 2) * BYTES;
-        TGI_FOR_UNROLLED(b, Blocks)
-        TGI_FOR_UNROLLED(half, 2)
-        TGI_FOR_UNROLLED(j, Scored / 8)
-        tgi_attend_write_two(weights + (16 * b + 8 * half) * WEIGHT_PITCH + 8 * BYTES * j,
-                             weight[b][j][2 * half], weight[b][j][2 * half + 1]);
     }
 
     static __device__ __forceinline__ void read_set(uint32_t, weight_set &)
@@ -178,17 +167,17 @@ struct tgi_attend_plain_products {
 };
 
 /* Products of FP32, and of FP64 if HasMatrices is 0, are multiply-adds. */
-template <tg_type Type, int Head, int Blocks, int Keys, int Scored, int HasMatrices>
+template <tg_type Type, int Head, int Blocks, int Keys, int Sharers, int HasMatrices>
 struct tgi_attend_real_products
-    : tgi_attend_plain_products<tgi_attend_real<Type>, Head, Blocks, Keys, Scored> {
+    : tgi_attend_plain_products<tgi_attend_real<Type>, Head, Blocks, Keys, Sharers> {
 };
 
-template <int Head, int Blocks, int Keys, int Scored>
-struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Scored, 1> {
-    typedef tgi_attend_sharing_lanes<Keys / Scored> Lanes;
+template <int Head, int Blocks, int Keys, int Sharers>
+struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Sharers, 1> {
+    typedef tgi_attend_sharing_lanes<Sharers> Lanes;
     enum { PITCH = 8 * Head + TGI_ATTEND_KEY_PAD(8) };
     enum { V_PITCH = 8 * Head + TGI_ATTEND_PAD, WEIGHT_PITCH = 8 * Keys + TGI_ATTEND_PAD };
-    enum { PASS = 32 };
+    enum { PASS = 32, IS_SLICED = 0 };
     struct weight_set {
         double rows[Keys / 8][2][Blocks][2]; /* weights of the lane's two keys of each 8 */
     };
@@ -198,8 +187,9 @@ struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Scored, 1> {
         return 8 * j + Lanes::find_column() * 2;
     }
 
+    template <int Count>
     static __device__ __forceinline__ void score(uint32_t q, uint32_t k, int size,
-                                                 double (&scores)[Blocks][Scored / 8][4])
+                                                 double (&scores)[Blocks][Count][4])
     {
         q += Lanes::find_row() * PITCH + Lanes::find_column() * 16;
         k += Lanes::find_row() * PITCH + Lanes::find_column() * 16;
@@ -210,7 +200,7 @@ struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Scored, 1> {
             TGI_FOR_UNROLLED(b, Blocks)
             TGI_FOR_UNROLLED(half, 2)
             tgi_attend_read_unit(line[b][half], q + (16 * b + 8 * half) * PITCH);
-            TGI_FOR_UNROLLED(j, Scored / 8)
+            TGI_FOR_UNROLLED(j, Count)
             {
                 double key[2];
                 tgi_attend_read_unit(key, k + 8 * j * PITCH);
@@ -224,17 +214,6 @@ struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Scored, 1> {
             q += 64;
             k += 64;
         }
-    }
-
-    static __device__ __forceinline__ void write(uint32_t weights, int first,
-                                                 const double (&weight)[Blocks][Scored / 8][4])
-    {
-        weights += Lanes::find_row() * WEIGHT_PITCH + (first + Lanes::find_column() * 2) * 8;
-        TGI_FOR_UNROLLED(b, Blocks)
-        TGI_FOR_UNROLLED(half, 2)
-        TGI_FOR_UNROLLED(j, Scored / 8)
-        tgi_attend_write_two(weights + (16 * b + 8 * half) * WEIGHT_PITCH + 64 * j,
-                             weight[b][j][2 * half], weight[b][j][2 * half + 1]);
     }
 
     /* Reads the weights that the lane multiplies, for all passes. */
