@@ -24,6 +24,7 @@ static TARGET void LOCAL(copy_rows)(const tgi_copy *copy)
     }
 }
 
+#define AHEAD_BYTES 4096
 #define IS_CONVERTED (sizeof(IN(elem)) != sizeof(ACC(elem)))
 #if ACC_IS_FP32 && defined HAS_SQUARES_OF_8
 #define SQUARE 8
@@ -34,38 +35,43 @@ static TARGET void LOCAL(copy_rows)(const tgi_copy *copy)
 #endif
 
 /* Transposes blocks of `width` x `height` elements: squares, or rows of vectors that are converted.
- * The last blocks overlap those before, so that whole blocks copy all. The rows of the next block
- * are prefetched. */
+ * Those that share lines of the target follow each other. The last blocks overlap those before, so
+ * that whole blocks copy all. Rows of later blocks are prefetched, at least AHEAD_BYTES early. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(copy_blocks)(const tgi_copy *copy, const int width, const int height)
 {
     const int64_t inner_stride = copy->inner_stride, target_stride = copy->target_stride;
     const int64_t last_inner = copy->inner - width, last_outer = copy->outer - height;
     const int line_mask = 64 / (int)sizeof(IN(elem)) - 1;
-    for (int64_t i = 0; i < copy->inner; i += width) {
-        i = i < last_inner ? i : last_inner;
-        for (int64_t o = 0; o < copy->outer; o += height) {
-            o = o < last_outer ? o : last_outer;
-            const IN(elem) *from = (const IN(elem) *)copy->source + i * inner_stride + o;
-            ACC(elem) *to = (ACC(elem) *)copy->target + o * target_stride + i;
-            ACC(elem) rows[4][VECTOR_ELEMS < 4 ? 4 : VECTOR_ELEMS];
-            if ((o & line_mask) < height)
-                for (int r = 0; r < width; r++)
-                    __builtin_prefetch(from + (width + r) * inner_stride);
-            if (width == 8) {
-                TRANSPOSE_8((const void *)from, inner_stride, to, target_stride);
-                continue;
+    const int64_t line = 64 / (int64_t)sizeof(ACC(elem)); /* a line of the target */
+    const int64_t row_bytes = (copy->outer * (int64_t)sizeof(IN(elem)) + 63) / 64 * 64;
+    int64_t ahead = line;
+    while (ahead * row_bytes < AHEAD_BYTES)
+        ahead += line;
+    for (int64_t i0 = 0; i0 < copy->inner; i0 += line)
+        for (int64_t o0 = 0; o0 < copy->outer; o0 += height)
+            for (int64_t i1 = i0; i1 < i0 + line && i1 < copy->inner; i1 += width) {
+                const int64_t i = i1 < last_inner ? i1 : last_inner;
+                const int64_t o = o0 < last_outer ? o0 : last_outer;
+                const IN(elem) *from = (const IN(elem) *)copy->source + i * inner_stride + o;
+                ACC(elem) *to = (ACC(elem) *)copy->target + o * target_stride + i;
+                ACC(elem) rows[4][VECTOR_ELEMS < 4 ? 4 : VECTOR_ELEMS];
+                if ((o & line_mask) < height)
+                    for (int r = 0; r < width; r++)
+                        __builtin_prefetch(from + (ahead + r) * inner_stride);
+                if (width == 8) {
+                    TRANSPOSE_8((const void *)from, inner_stride, to, target_stride);
+                    continue;
+                }
+                for (int r = 0; r < 4 && IS_CONVERTED; r++)
+                    for (int q = 0; q < height; q += VECTOR_ELEMS)
+                        ACC(store)(rows[r] + q, IN(load)(from + r * inner_stride + q));
+                for (int q = 0; q < height; q += 4)
+                    ACC(transpose)
+                (IS_CONVERTED ? rows[0] + q : (const void *)(from + q),
+                 IS_CONVERTED ? (int64_t)(sizeof rows[0] / sizeof rows[0][0]) : inner_stride,
+                 to + q * target_stride, target_stride);
             }
-            for (int r = 0; r < 4 && IS_CONVERTED; r++)
-                for (int q = 0; q < height; q += VECTOR_ELEMS)
-                    ACC(store)(rows[r] + q, IN(load)(from + r * inner_stride + q));
-            for (int q = 0; q < height; q += 4)
-                ACC(transpose)
-            (IS_CONVERTED ? rows[0] + q : (const void *)(from + q),
-             IS_CONVERTED ? (int64_t)(sizeof rows[0] / sizeof rows[0][0]) : inner_stride,
-             to + q * target_stride, target_stride);
-        }
-    }
 }
 
 /* Copies inputs whose outer dimension is contiguous in memory. */
@@ -87,6 +93,7 @@ static TARGET void LOCAL(copy_transposed)(const tgi_copy *copy)
             target[o * copy->target_stride + i] = IN(scalar)(source[i * copy->inner_stride + o]);
 }
 
+#undef AHEAD_BYTES
 #undef IS_CONVERTED
 #undef SQUARE
 #undef TRANSPOSE_8

@@ -208,13 +208,16 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     double lanes = kernels->tiles->vector_elems;
     double strips = (double)count_strips(p);
     double chunks = (double)(tgi_divide_up(p->k, kc)) * (double)p->batch_count;
+    double copied_elems = p->a.col == 1 ? 0.0 : (double)(p->m * p->k * p->batch_count);
     tgi_cpu_work work = {
         .macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
         .macs_per_cycle = macs_per_cycle,
         .memory_bytes = tgi_model_operand_bytes(p),
         .memory_share = 1.0,
-        /* Each row of each chunk is cleared, finished and written by calls of its own. */
+        /* Each row of each chunk is cleared, finished and written by calls of its own. An A along m
+         * is transposed. */
         .fixed_cycles = f->strips_call_cycles + entry_cycles * (double)p->batch_count +
+                        f->direct_copied_cycles * copied_elems +
                         chunks * ((strips + (double)p->m) * f->strips_row_cycles +
                                   f->strips_sums_cycles * (double)(p->m * p->n) / lanes),
         .thread_count = 1};
