@@ -1,8 +1,9 @@
 /*
  * Forms the products of attention on FP32 operands by the matrix instructions of TF32. A number is
- * the sum of two slices, both TF32 numbers, without a rest. The product of the second slices, at
- * most 2^-24 of the whole, is left out. Numbers whose first slice is infinite, Inf and NaN make
- * sums NaN; such sums are formed again by multiply-adds.
+ * the sum of two slices. The second has up to 12 bits, of which the instructions read 11: the rest
+ * is at most 2^-23 of the number. The product of the second slices, at most 2^-22 of the whole, is
+ * left out. Numbers whose first slice is infinite, Inf and NaN make sums NaN; such sums are formed
+ * again by multiply-adds.
  */
 #ifndef TGI_ATTEND_SLICE_PRODUCTS_CUH
 #define TGI_ATTEND_SLICE_PRODUCTS_CUH
