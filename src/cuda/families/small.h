@@ -49,12 +49,12 @@ tgi_relay_form tgi_small_find_relay_form(const tgi_problem *p);
 /* Returns 1 if lines of A or B run along k. */
 int tgi_small_is_line_along(const tgi_problem *p, int is_b);
 
-/* Proposes relays that copy lines of a long k to shared memory, likewise. */
-void tgi_small_propose_lines(const tgi_machine *machine, const tgi_problem *p,
-                             tgi_proposal *proposal);
-
 /* Proposes relays, if they are predicted to be faster than what was proposed before. */
 void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,
                               tgi_proposal *proposal);
+
+/* Proposes relays that copy lines of a long k to shared memory, likewise. */
+void tgi_small_propose_lines(const tgi_machine *machine, const tgi_problem *p,
+                             tgi_proposal *proposal);
 
 #endif

@@ -95,7 +95,9 @@ static void try_tiling(const tgi_machine *machine, const tgi_problem *p, const l
         return;
     proposal->is_legal = 1;
     proposal->predicted_s = seconds;
-    proposal->resident_blocks = machine->gpu.threads_per_sm / (LANES * warps);
+    proposal->resident_blocks =
+        tgi_gemm_count_resident(&machine->gpu, proposal->kernel,
+                                machine->gpu.threads_per_sm / (LANES * warps), shared_bytes);
     proposal->workspace_bytes = 0;
     proposal->shared_bytes = shared_bytes;
     proposal->needs_aligned[0] = proposal->needs_aligned[1] = 0;
