@@ -208,7 +208,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     double lanes = kernels->tiles->vector_elems;
     double strips = (double)count_strips(p);
     double chunks = (double)(tgi_divide_up(p->k, kc)) * (double)p->batch_count;
-    double copied_elems = p->a.col == 1 ? 0.0 : (double)(p->m * p->k * p->batch_count);
+    double copied_elems =
+        p->a.col == 1 ? 0.0 : (double)p->m * (double)p->k * (double)p->batch_count;
     tgi_cpu_work work = {
         .macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
         .macs_per_cycle = macs_per_cycle,
