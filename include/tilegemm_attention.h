@@ -68,10 +68,11 @@ typedef enum tg_causal {
  * the row sees, of
  *     (head_size + 16) u * (scale |q_i||k_j| + soft_cap + |bias| + slope |p - j|).
  * On the CPU u_w is 2^-16 for BF16 and FP16, whose weights may have 16 bits, else 0. For these
- * types elements of q_i and k_j count as at least 2^-101 here, and max|v| as at least 1, because
- * products of BF16 lose numbers near the smallest. A GPU rounds weights to D's type, so that u_w is
- * u_D and, for FP16, 2^-125 reads 2^-24; its tensor cores round sums toward zero, so that g has
- * n u / 8 more. For FP32 and FP64 g has n u / 4 more on a GPU, which adds sums of 16 keys or more.
+ * types, and for FP32 on a GPU, elements of q_i and k_j count as at least 2^-101 here, and max|v|
+ * as at least 1, because products of BF16 and TF32 lose numbers near the smallest. A GPU rounds
+ * weights of BF16 and FP16 to D's type, so that u_w is u_D and, for FP16, 2^-125 reads 2^-24; its
+ * tensor cores round sums toward zero, so that g has n u / 8 more. For FP32 and FP64 g has n u / 4
+ * more on a GPU, which adds sums of 16 keys or more.
  * For FP64, 2^-125 reads 2^-1021. Subnormal numbers of D's type have their own half unit. An
  * element l of log_sum_exp obeys |l - exact| <= t + g + 8 u |exact|. */
 typedef struct tg_attention {

@@ -303,7 +303,8 @@ static rounding_units find_type_units(tg_type type, int is_on_gpu)
 static rounding_units find_units(tg_type type, int is_on_gpu)
 {
     rounding_units units = find_type_units(type, is_on_gpu);
-    if ((type == TG_TYPE_BF16 || type == TG_TYPE_FP16) && !is_on_gpu) {
+    /* Products of BF16 on the CPU and of TF32 on a GPU lose numbers near the smallest. */
+    if (is_on_gpu ? type == TG_TYPE_FP32 : type == TG_TYPE_BF16 || type == TG_TYPE_FP16) {
         units.small = 0x1p-101;
         units.small_value = 1;
     }

@@ -210,6 +210,29 @@ static void test_long_keys(void **state)
     }
 }
 
+/* Q near the smallest numbers, whose second slices are subnormal, and a K that makes up for it. */
+static void test_small_numbers(void **state)
+{
+    uint64_t random = 31;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        tg_attention a;
+        attention_case c;
+        simulated_case s;
+        tg_init_attention(&a, sizeof a, TG_TYPE_FP32, 1, 1, 1, 20, 20, 40 + 100 * i);
+        case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
+        for (int64_t e = 0; e < a.m * a.head_size; e++) {
+            check_set_element(a.type, c.attention.q.data, e,
+                              0x1p-125 * check_next_uniform(&random));
+            check_set_element(a.type, c.attention.k.data, e, 0x1p125 * check_next_uniform(&random));
+        }
+        open_simulated(&s, &c);
+        check_drawn(&s, &c, i);
+        close_simulated(&s);
+        case_close(&c);
+    }
+}
+
 /* Rows of few keys, or of many in a narrow window: on a chip of one multiprocessor a block goes
  * through many tiles, and on a whole one warps may share the keys. */
 static void test_few_keys(void **state)
@@ -367,10 +390,11 @@ static void test_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),         cmocka_unit_test(test_multiply_adds),
-        cmocka_unit_test(test_small_memory), cmocka_unit_test(test_long_keys),
-        cmocka_unit_test(test_splits),       cmocka_unit_test(test_few_keys),
-        cmocka_unit_test(test_ones),         cmocka_unit_test(test_shorter_keys),
-        cmocka_unit_test(test_mutants),      cmocka_unit_test(test_turns)};
+        cmocka_unit_test(test_rows),          cmocka_unit_test(test_multiply_adds),
+        cmocka_unit_test(test_small_memory),  cmocka_unit_test(test_long_keys),
+        cmocka_unit_test(test_small_numbers), cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_few_keys),      cmocka_unit_test(test_ones),
+        cmocka_unit_test(test_shorter_keys),  cmocka_unit_test(test_mutants),
+        cmocka_unit_test(test_turns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,10 @@
 /*
  * Forms the products of attention on FP32 operands by the matrix instructions of TF32. A number is
- * the sum of two slices. The second has up to 12 bits, of which the instructions read 11: the rest
- * is at most 2^-23 of the number. The product of the second slices, at most 2^-22 of the whole, is
- * left out. Numbers whose first slice is infinite, Inf and NaN make sums NaN; such sums are formed
- * again by multiply-adds.
+ * the sum of two slices: the nearest TF32 number, and what is left, of which the instruction reads
+ * all but a rest of at most 2^-23 of the number. The product of the second slices, at most 2^-22 of
+ * the whole, is left out. A product is thus off by at most 8 units roundoff, and numbers below
+ * 2^-114, whose second slice is subnormal, lose more. Numbers whose first slice is infinite, Inf
+ * and NaN make sums NaN; such sums are formed again by multiply-adds.
  */
 #ifndef TGI_ATTEND_SLICE_PRODUCTS_CUH
 #define TGI_ATTEND_SLICE_PRODUCTS_CUH
