@@ -110,16 +110,19 @@ class Gaps(unittest.TestCase):
         self.assertIn("| fp32 | thin | 1 | 0 | 0 | 1 | 0.90 |", tables.make_families(records))
 
     def test_section(self):
-        """A file of a processor says nothing about cuBLAS."""
+        """A file of a processor says nothing about cuBLAS, and how many threads it used."""
         tables = load("gap_tables.py")
         for gpu in ({}, {"gpu": {"sm_count": 132}}):
-            head = {"machine": {"processor": "chip", **gpu}, "source": "0", "date": "2026-01-01"}
+            head = {"machine": {"processor": "chip", **gpu}, "source": "0", "date": "2026-01-01",
+                    "command": ["bench", "--threads", "2"]}
             record = {"kind": "fp32", "mode": "cold", "ratio": 1.5}
             with tempfile.TemporaryDirectory() as folder:
                 path = pathlib.Path(folder, "gaps.json")
                 path.write_text(json.dumps({"head": head, "records": [record], "seed": 1,
                                             "shapes": 1}), encoding="utf-8")
-                self.assertEqual("cuBLAS" in tables.make_section(path, "gaps.json"), bool(gpu))
+                section = tables.make_section(path, "gaps.json")
+            self.assertEqual("cuBLAS" in section, bool(gpu))
+            self.assertIn("| fp32 |" if gpu else "| fp32, 2 threads |", section)
 
     def test_newest(self):
         """The README has each kind by the newest run that measured it."""

@@ -11,7 +11,15 @@ SHOWN = 40  # losers of a file that the page lists
 
 
 def load(path):
-    return json.loads(path.read_text(encoding="utf-8"))
+    """Returns the result of a file. A CPU's kinds are named with the number of threads, so that
+    runs of several numbers stand beside each other."""
+    result = json.loads(path.read_text(encoding="utf-8"))
+    head = result["head"]
+    if not head["machine"].get("gpu"):
+        count = int(head["command"][head["command"].index("--threads") + 1])
+        for record in result["records"]:
+            record["kind"] += f", {count} thread{'s' if count > 1 else ''}"
+    return result
 
 
 def summarize(records):
