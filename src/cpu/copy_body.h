@@ -35,7 +35,7 @@ static TARGET void LOCAL(copy_rows)(const tgi_copy *copy)
 #endif
 
 /* Transposes blocks of `width` x `height` elements: squares, or rows of vectors that are converted.
- * Those that share lines of the target follow each other. The last blocks overlap those before, so
+ * Blocks that share lines of the target follow each other. The last blocks overlap those before, so
  * that whole blocks copy all. Rows of later blocks are prefetched, at least AHEAD_BYTES early. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(copy_blocks)(const tgi_copy *copy, const int width, const int height)

@@ -53,7 +53,8 @@ int tgi_small_is_line_along(const tgi_problem *p, int is_b);
 void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,
                               tgi_proposal *proposal);
 
-/* Proposes relays that copy lines of a long k to shared memory, likewise. */
+/* Proposes relays that copy lines of a long k to shared memory, if they are predicted to be faster
+ * than what was proposed before. */
 void tgi_small_propose_lines(const tgi_machine *machine, const tgi_problem *p,
                              tgi_proposal *proposal);
 
