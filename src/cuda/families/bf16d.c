@@ -8,7 +8,6 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/slices.h"
 #include "kernels/bf16d/bf16d_args.h"
-#include "model/figures.h"
 
 #define CLUSTER_MAX 8
 #define RUN_ELEMS (TGI_RUN_CHUNKS * TGI_CHUNK_ELEMS)
@@ -27,7 +26,6 @@ static void try_cluster(const tgi_machine *machine, const tgi_problem *p, int is
                         int blocks, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const double *used = tgi_figures_find(machine->gpu.capability)->cluster_sms;
     const int64_t runs = tgi_divide_up(p->k, RUN_ELEMS), of_block = tgi_divide_up(runs, blocks);
     const int64_t kept_runs = blocks > 1 ? of_block : 1;
     const int64_t shared_bytes = TGI_BF16D_SHARED_BYTES(kernel->tile_cols, kept_runs);
@@ -36,7 +34,7 @@ static void try_cluster(const tgi_machine *machine, const tgi_problem *p, int is
     const int resident =
         tgi_gemm_count_resident(&machine->gpu, kernel, TGI_BF16D_BLOCKS, shared_bytes);
     const double slots =
-        floor(machine->gpu.sm_count * used[blocks - 1] / used[0]) * resident / blocks;
+        (double)(tgi_gemm_count_cluster_sms(&machine->gpu, blocks) * resident) / blocks;
     const tgi_tile_work work = {.block_count = (double)tgi_gemm_count_tiles(kernel, p) *
                                                (double)p->batch_count * blocks,
                                 .block_k = (double)(blocks > 1 ? of_block * RUN_ELEMS : p->k),

@@ -5,6 +5,7 @@
 
 #include "core/checked.h"
 #include "kernels/gemm_args.h"
+#include "model/figures.h"
 
 #define BLOCK_SHARED_BYTES 1024 /* shared memory that the system reserves for each block */
 #define SPLITS_MAX 1024
@@ -246,4 +247,10 @@ int tgi_gemm_count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel, int by
     for (int i = 0; i < 3; i++)
         count = limits[i] < count ? limits[i] : count;
     return count > 1 ? (int)count : 1;
+}
+
+int64_t tgi_gemm_count_cluster_sms(const tgi_gpu *gpu, int cluster_blocks)
+{
+    const double *used = tgi_figures_find(gpu->capability)->cluster_sms;
+    return gpu->sm_count * (int64_t)used[cluster_blocks - 1] / (int64_t)used[0];
 }

@@ -79,4 +79,8 @@ int tgi_gemm_rounds_sums(const tgi_problem *problem, tgi_proposal *proposal);
 int tgi_gemm_count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel, int by_registers,
                             int64_t shared_bytes);
 
+/* Returns the multiprocessors that clusters of so many blocks can use. Clusters run within groups
+ * of multiprocessors, which differ in size, so that some multiprocessors get none. */
+int64_t tgi_gemm_count_cluster_sms(const tgi_gpu *gpu, int cluster_blocks);
+
 #endif

@@ -10,7 +10,6 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/small.h"
 #include "kernels/small/small_shape.h"
-#include "model/figures.h"
 
 #define WARP 32
 #define LINE_BYTES 128.0
@@ -145,8 +144,6 @@ static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t
                        int cluster, tgi_proposal *proposal)
 {
     const int64_t cols = TGI_SMALL_DIRECT_THREADS / lanes;
-    const double *used = tgi_figures_find(machine->gpu.capability)->cluster_sms;
-    const double most = machine->gpu.sm_count * used[cluster - 1] / used[0];
     /* Short lines of A share the lines of a cache. */
     const double pitch_bytes = fabs((double)p->a.col) * (double)tgi_type_bytes(p->type);
     const tgi_tile_work work = {
@@ -161,7 +158,8 @@ static void try_direct(const tgi_machine *machine, const tgi_problem *p, int64_t
         .access = tgi_gemm_is_b_along_k(p) ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
         .blocks_per_sm = count_direct_resident(machine)};
     /* Clusters that do not all run at once wait for each other. */
-    if (cluster > 1 && work.block_count > most)
+    if (cluster > 1 &&
+        work.block_count > (double)tgi_gemm_count_cluster_sms(&machine->gpu, cluster))
         return;
     const double seconds = tgi_model_direct_seconds(&machine->gpu, p, &work);
     if (proposal->is_legal && seconds >= proposal->predicted_s)

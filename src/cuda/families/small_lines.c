@@ -4,7 +4,6 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/small.h"
 #include "kernels/small/small_shape.h"
-#include "model/figures.h"
 
 #define LANES 32
 #define TILE_ROWS 16
@@ -84,10 +83,8 @@ static void try_tiling(const tgi_machine *machine, const tgi_problem *p, const l
                           .split_count = (double)splits};
     add_lines(p, 0, block_k, &work);
     add_lines(p, 1, block_k, &work);
-    const double *used = tgi_figures_find(machine->gpu.capability)->cluster_sms;
-    const double most = machine->gpu.sm_count * used[tiling->cluster - 1] / used[0];
     /* A larger D takes other rows: blocks that do not all run at once wait for each other. */
-    if (work.block_count > (tiling->cluster > 1 ? most : machine->gpu.sm_count) ||
+    if (work.block_count > (double)tgi_gemm_count_cluster_sms(&machine->gpu, tiling->cluster) ||
         down > TGI_GRID_HEIGHT_MAX || shared_bytes > machine->gpu.shared_bytes_per_block)
         return;
     const double seconds = tgi_model_relay_lines_seconds(&machine->gpu, p, &work);

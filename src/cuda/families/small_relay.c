@@ -4,7 +4,6 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/small.h"
 #include "kernels/small/small_shape.h"
-#include "model/figures.h"
 
 /* Relays read operands in small pieces, so that a larger product takes another row: the blocks of a
  * multiprocessor have at most so many rounds of loads. */
@@ -79,10 +78,9 @@ static void offer(const tgi_machine *machine, const tgi_problem *p, const relay_
 {
     const int64_t places = count_places(decision->split_count);
     const int64_t handing = is_mma(p) && tiling->bits > 0 ? (int64_t)work->warps : 0;
-    const double *used = tgi_figures_find(machine->gpu.capability)->cluster_sms;
-    const double most = machine->gpu.sm_count * used[tiling->cluster - 1] / used[0];
     /* Clusters that do not all run at once wait for each other. */
-    if (tiling->cluster > 1 && work->block_count > most)
+    if (tiling->cluster > 1 &&
+        work->block_count > (double)tgi_gemm_count_cluster_sms(&machine->gpu, tiling->cluster))
         return;
     if (!has_few_rounds(machine, work) || (proposal->is_legal && seconds >= proposal->predicted_s))
         return;

@@ -132,12 +132,10 @@ static void try_tiling(const tgi_machine *machine, const tgi_problem *p, tgi_wgm
     proposal->decision.wgmma = decision;
 }
 
-/* Returns how many clusters of `blocks` blocks run at once. A cluster lies within one of the chip's
- * groups of multiprocessors. The groups differ in size, so that some multiprocessors get none. */
+/* Returns how many clusters of `blocks` blocks run at once. */
 static double count_slots(const tgi_machine *machine, int blocks)
 {
-    const double *used = tgi_figures_find(machine->gpu.capability)->cluster_sms;
-    return (double)(machine->gpu.sm_count * (int64_t)used[blocks - 1] / (int64_t)used[0] / blocks);
+    return (double)(tgi_gemm_count_cluster_sms(&machine->gpu, blocks) / blocks);
 }
 
 /* Returns 1 if tiles may cover fewer rows of D than the kernel multiplies: TMA then brings fewer
