@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "cpu/micropanels.h"
+#include "cpu/packing.h"
 
 /* The packed blocks of all threads take at most this. Together with TGI_CHUNK_SUMS_BYTES the
  * workspace stays below 32 MB. */
@@ -68,6 +68,22 @@ static int must_pack_a(const tgi_machine *machine, const tgi_problem *p, const t
     /* A stride near a multiple of 4 KiB maps all rows of a tile to one set, which has 8 ways. */
     int64_t off_page = (p->a.row < 0 ? -p->a.row : p->a.row) * bytes % 4096;
     return machine->l1_bytes <= 32 << 10 && (off_page < 64 || off_page > 4096 - 64);
+}
+
+/* Returns 1 if tiles of all columns write D themselves. */
+static int is_d_direct(const tgi_problem *p, const tgi_tile_set *tiles)
+{
+    return tgi_cpu_do_tiles_round(p, tiles) ||
+           (tgi_cpu_is_d_plain(p) && tgi_cpu_do_tiles_know(&p->epilogue) &&
+            (p->epilogue.beta == 0.0 || p->c.col == 1));
+}
+
+/* Returns 1 if one call forms all rows of a task: D has at most one vector of columns, A lies along
+ * k, and all of k is summed at once. */
+static int is_tall(const tgi_problem *p, const tgi_isa_kernels *kernels, int64_t chunk_k)
+{
+    return kernels->tall && p->n <= kernels->tiles->vector_elems && p->a.col == 1 &&
+           p->k <= chunk_k && is_d_direct(p, kernels->tiles);
 }
 
 static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_set *tiles)
@@ -274,7 +290,8 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     if (decision->kc < p->k)
         decision->kc = tgi_round_up(decision->kc, tiles->k_multiple * tiles->k_per_elem);
     decision->micropanel_cols = tgi_cpu_micropanel_cols(p->n, tiles);
-    decision->is_a_packed = must_pack_a(machine, p, tiles);
+    decision->is_tall = is_tall(p, kernels, decision->kc);
+    decision->is_a_packed = !decision->is_tall && must_pack_a(machine, p, tiles);
     decision->is_b_packed = must_pack_b(machine, p, tiles);
     int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
     decision->is_d_far = d_bytes > machine->l1_bytes / 2;

@@ -101,6 +101,9 @@ static inline const void *tgi_cpu_at(const void *data, const tgi_layout *layout,
     return data ? (const char *)data + offset * element_bytes : NULL;
 }
 
+/* Makes *transposed the call that computes D^T = B^T A^T; *problem becomes its problem. */
+void tgi_cpu_transpose_call(const tgi_call *call, tgi_problem *problem, tgi_call *transposed);
+
 /* Finishes a block of sums at (row, col) of D, see tgi_finish. If `running` is NULL, running sums
  * go to D itself. */
 void tgi_cpu_finish(const tgi_call *call, tgi_finish_fn *finish, int64_t batch, int64_t row,

@@ -47,6 +47,18 @@ int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem)
     return tgi_round_up(chunk, multiple);
 }
 
+void tgi_cpu_transpose_call(const tgi_call *call, tgi_problem *problem, tgi_call *transposed)
+{
+    *problem = *call->problem;
+    *transposed = *call;
+    tgi_problem_transpose(problem);
+    transposed->problem = problem;
+#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, ...)                       \
+    transposed->name = call->partner;
+#include "core/operands.def"
+#undef TGI_OPERAND
+}
+
 static tg_status count_devices(int *count)
 {
     *count = 1;

@@ -148,14 +148,9 @@ static tg_status launch_rank(const tgi_call *call)
 {
     if (!must_transpose(call->problem))
         return run_strips(call, 1);
-    tgi_problem problem = *call->problem;
-    tgi_call transposed = *call;
-    tgi_problem_transpose(&problem);
-    transposed.problem = &problem;
-#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, ...)                       \
-    transposed.name = call->partner;
-#include "core/operands.def"
-#undef TGI_OPERAND
+    tgi_problem problem;
+    tgi_call transposed;
+    tgi_cpu_transpose_call(call, &problem, &transposed);
     return run_strips(&transposed, 1);
 }
 

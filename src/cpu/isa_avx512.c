@@ -29,11 +29,13 @@
 #define TILE_VECTORS PACKED_VECTORS
 #include "cpu/pairs_body.h"
 #include "cpu/tile_body.h"
+#include "cpu/tall_body.h"
 
 const tgi_isa_kernels tgi_isa_avx512_bf16[TGI_TYPE_COUNT] = {
     [TG_TYPE_BF16] = {NULL,
                       {NULL, NULL},
                       &TILE(tile_set),
+                      TILE(tall),
                       pack_k_inner,
                       pack_k_outer,
                       copy_avx512_bf16,
@@ -57,6 +59,7 @@ const tgi_isa_kernels tgi_isa_amx[TGI_TYPE_COUNT] = {
     [TG_TYPE_BF16] = {NULL,
                       {NULL, NULL},
                       &TILE(tile_set),
+                      NULL,
                       pack_k_inner,
                       pack_k_outer,
                       copy_avx512_bf16,

@@ -106,7 +106,7 @@
  * for the packed family alone. */
 #define ISA_KERNELS(type, accum)                                                                   \
     {                                                                                              \
-        &TILE_SET(accum, DIRECT_ROWS), NARROW_TILES_##accum, &TILE_SET(accum, PACKED_ROWS),        \
+        &TILE_SET(accum, DIRECT_ROWS), NARROW_TILES_##accum, &TILE_SET(accum, PACKED_ROWS), NULL,  \
             EXPAND3(copy, ISA_NAME, type), EXPAND3(copy, ISA_NAME, type),                          \
             EXPAND3(copy, ISA_NAME, type), EXPAND3(finish, ISA_NAME, accum),                       \
             EXPAND3(activate, ISA_NAME, accum), EXPAND3(rank, ISA_NAME, type),                     \
@@ -114,7 +114,7 @@
     }
 #define PACKED_KERNELS(type)                                                                       \
     {                                                                                              \
-        NULL, {NULL, NULL}, &TILE_SET(fp32, PACKED_ROWS), EXPAND3(copy, ISA_NAME, type),           \
+        NULL, {NULL, NULL}, &TILE_SET(fp32, PACKED_ROWS), NULL, EXPAND3(copy, ISA_NAME, type),     \
             EXPAND3(copy, ISA_NAME, type), EXPAND3(copy, ISA_NAME, type),                          \
             EXPAND3(finish, ISA_NAME, fp32), EXPAND3(activate, ISA_NAME, fp32), NULL, NULL         \
     }

@@ -84,22 +84,6 @@ int64_t tgi_cpu_find_ahead(const tgi_problem *p, const tgi_tile_set *tiles, tgi_
     return lines_bytes / tiles->elem_bytes;
 }
 
-int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi_left *left)
-{
-    const int64_t inputs = tiles->k_per_elem; /* numbers that an element holds */
-    const int is_along_k = p->a.col == 1;
-    if (tiles->elem_bytes != inputs * tgi_type_bytes(p->type))
-        return 0;
-    if (tiles->open   ? !is_along_k || p->m < (p->k > TGI_SHORT_K ? tiles->rows / 2 : tiles->rows)
-        : inputs == 1 ? !is_along_k && p->a.row != 1
-                      : !is_along_k || p->a.row % inputs != 0 || p->k % inputs != 0)
-        return 0;
-    left->order = is_along_k ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
-    left->stride = tiles->open ? p->a.row : is_along_k ? p->a.row / inputs : p->a.col;
-    left->is_in_micropanels = 0;
-    return 1;
-}
-
 /* Runs tiles into local memory and applies the whole epilogue from there. It serves a D of another
  * type or layout, scales, and a C whose rows are not contiguous. */
 static void run_tiles_and_finish(const tgi_micropanels *s, tgi_tile_fn *function, tgi_tile *tile,
@@ -363,6 +347,21 @@ static void run_along(tile_walk *walk)
     }
 }
 
+/* Forms all rows of a single micropanel by one call. */
+static void run_tall(tile_walk *walk)
+{
+    const tgi_micropanels *s = walk->micropanels;
+    const tgi_problem *p = s->call->problem;
+    tgi_tile *tile = &walk->tile;
+    tile->k = p->k;
+    tile->tile_count = s->rows;
+    tile->a_stride = p->a.row;
+    tile->bias_tile_stride = tile->bias == TG_BIAS_ROW;
+    tile->cols = (int)s->cols;
+    s->kernels->tall(tile, s->a.data, s->b.data, walk->c, walk->d, walk->bias, walk->alpha,
+                     walk->beta);
+}
+
 /* Walks the tiles down the columns or along the rows. Down the columns a micropanel of B stays in
  * cache while row tiles of A pass. Along the rows the tile of A stays, and D is written in long
  * runs. */
@@ -371,6 +370,10 @@ void tgi_cpu_run_micropanels(const tgi_micropanels *s)
     tile_walk walk;
     start_walk(s, &walk);
     walk.has_c = walk.c != walk.d;
+    if (s->decision->is_tall) {
+        run_tall(&walk);
+        return;
+    }
     if (walk.is_along_rows) {
         run_along(&walk);
         return;

@@ -152,7 +152,4 @@ static inline int tgi_cpu_has_steps(const tgi_epilogue *e)
 /* Returns 1 if tiles store D as BF16 if they sum all of k. */
 int tgi_cpu_do_tiles_round(const tgi_problem *problem, const tgi_tile_set *tiles);
 
-/* Fills *left and returns 1 if tiles can read A in place, else returns 0. */
-int tgi_cpu_read_a_in_place(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_left *left);
-
 #endif

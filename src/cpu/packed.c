@@ -296,7 +296,7 @@ static int is_d_aligned(const tgi_call *call)
     return ((intptr_t)call->d | row_bytes | batch_bytes) % TGI_ALIGN_BYTES == 0;
 }
 
-static tg_status launch(const tgi_call *call)
+static tg_status launch_oriented(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
     const tgi_cpu_prepared *prepared = call->prepared;
@@ -326,11 +326,34 @@ static tg_status launch(const tgi_call *call)
     return TG_STATUS_OK;
 }
 
-static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+/* Returns 1 if pairs compute D^T = B^T A^T: few columns of D are few rows of the canonical problem,
+ * whose elements of D lie apart, and whose B along k would be transposed while it is packed. */
+static int must_transpose(const tgi_problem *p, const tgi_isa_kernels *kernels)
+{
+    const int is_b_along_k = p->b.row == 1 && p->b.col != 1;
+    return kernels->tiles->k_per_elem > 1 && p->d.row == 1 &&
+           (p->d.col != 1 || (p->m == 1 && is_b_along_k));
+}
+
+static tg_status launch(const tgi_call *call)
+{
+    tgi_problem problem;
+    tgi_call transposed;
+    if (!must_transpose(call->problem, tgi_cpu_get_prepared(call)->kernels))
+        return launch_oriented(call);
+    tgi_cpu_transpose_call(call, &problem, &transposed);
+    return launch_oriented(&transposed);
+}
+
+static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
+    tgi_problem oriented = *given;
+    const tgi_problem *const p = &oriented;
     tgi_packed_decision serial;
     tgi_cpu_work work;
+    if (must_transpose(given, tgi_cpu_select(kernel)))
+        tgi_problem_transpose(&oriented);
     if (kernel->math == TGI_MATH_dot && p->precision == TG_PRECISION_IEEE_FP32) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
                    "its dot products take subnormal BF16 as zero; ieee_fp32 keeps them");

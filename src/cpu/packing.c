@@ -19,6 +19,22 @@ int64_t tgi_cpu_count_tail_bytes(const tgi_tile_set *tiles)
     return tiles->open ? tiles->rows * tiles->k_multiple * tiles->elem_bytes : 0;
 }
 
+int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi_left *left)
+{
+    const int64_t inputs = tiles->k_per_elem; /* numbers that an element holds */
+    const int is_along_k = p->a.col == 1;
+    if (tiles->elem_bytes != inputs * tgi_type_bytes(p->type))
+        return 0;
+    if (tiles->open   ? !is_along_k || p->m < (p->k > TGI_SHORT_K ? tiles->rows / 2 : tiles->rows)
+        : inputs == 1 ? !is_along_k && p->a.row != 1
+                      : !is_along_k || p->a.row % inputs != 0 || p->k % inputs != 0)
+        return 0;
+    left->order = is_along_k ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
+    left->stride = tiles->open ? p->a.row : is_along_k ? p->a.row / inputs : p->a.col;
+    left->is_in_micropanels = 0;
+    return 1;
+}
+
 #define PACKED_DEPTH 16 /* values of k, even: pairs are not torn apart */
 #define ALONE_AHEAD 128 /* values of k ahead that a micropanel alone prefetches */
 

@@ -13,6 +13,9 @@ typedef struct tgi_packing {
     tgi_copy_fn *pack_b; /* packs B's type */
 } tgi_packing;
 
+/* Fills *left and returns 1 if tiles can read A in place, else returns 0. */
+int tgi_cpu_read_a_in_place(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_left *left);
+
 /* Return the tile elements of a chunk along k, and the pitch of a packed row of A. The pitch is an
  * odd number of cache lines, because rows would otherwise share cache sets. */
 int64_t tgi_cpu_count_k_elems(const tgi_tile_set *tiles, int64_t k);

@@ -38,14 +38,22 @@ INLINE bf16x2_vec bf16x2_load_some(const uint32_t *p, int n)
 {
     return _mm512_maskz_loadu_epi32(mask16(n), p);
 }
-/* Stores n sums as BF16. Subnormal ones become zero. */
+/* Store n sums as BF16, one by a mask for any n. Subnormal sums become zero. */
+INLINE void bf16x2_round_some(uint16_t *p, fp32_vec x, int n)
+{
+    _mm256_mask_storeu_epi16(p, mask16(n), (__m256i)_mm512_cvtneps_pbh(x));
+}
 INLINE void bf16x2_round(uint16_t *p, fp32_vec x, int n)
 {
-    const __m256i bits = (__m256i)_mm512_cvtneps_pbh(x);
     if (n < 16)
-        _mm256_mask_storeu_epi16(p, mask16(n), bits);
+        bf16x2_round_some(p, x, n);
     else
-        _mm256_storeu_si256((__m256i *)p, bits);
+        _mm256_storeu_si256((__m256i *)p, (__m256i)_mm512_cvtneps_pbh(x));
+}
+/* Returns the lanes whose numbers are subnormal. */
+INLINE int bf16x2_find_subnormal(fp32_vec x)
+{
+    return _mm512_fpclass_ps_mask(x, 0x20);
 }
 /* Stores two vectors of sums as BF16. */
 INLINE void bf16x2_round_two(uint16_t *p, fp32_vec x, fp32_vec y)

@@ -1,0 +1,157 @@
+/*
+ * Forms all rows of a D of at most one vector of columns, from pairs of BF16. Such a D has few
+ * products for each of its bytes and of A's, so that rows are read where they lie, with any stride
+ * and any k, in blocks of many rows and by one call.
+ *
+ * The including file has included tile_body.h for pairs. Of a tgi_tile this function reads its
+ * strides, columns and epilogue; k counts numbers, tile_count rows, and tile strides are those of a
+ * row.
+ */
+#define TALL_ROWS 16
+#define TALL_AHEAD 4096 /* bytes of A and of D that a block prefetches ahead */
+
+/* Row i of a block is addressed from a pointer to every third row, as in tile_body.h. */
+#define TALL_POINTERS ((TALL_ROWS + 2) / 3)
+#define TALL_ROW(base, stride, i) ((base)[(i) / 3] + (i) % 3 * (stride))
+
+/* Adds the products of one pair of each row, or of its last number if has_second is 0: the number
+ * behind it may be NaN, which a zero of B would not hide. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(add_pair)(const uint16_t *const *a, int64_t a_stride, const uint32_t *b, ACC(vec) * accum,
+               const int rows, const int has_second)
+{
+    const IN(vec) right = IN(load)(b);
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+        uint32_t pair = 0;
+        memcpy(&pair, TALL_ROW(a, a_stride, i), has_second ? sizeof pair : sizeof(uint16_t));
+        accum[i] = IN(dot)(IN(broadcast)(&pair), right, accum[i]);
+    }
+}
+
+/* Returns 1 if few operations on registers finish a D of BF16: C, a bias by columns, ReLU. */
+static inline TARGET int TILE(is_tall_light)(const tgi_tile *t, double alpha)
+{
+    return t->is_bf16 && alpha == 1.0 && t->activation <= TG_ACTIVATION_RELU;
+}
+
+/* Finishes and stores rows of sums in registers. The instruction that rounds takes subnormal
+ * numbers as zero. Sums of products are never subnormal; after a C or a bias few are. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(round_tall)(const tgi_tile *t, uint16_t *d, const uint16_t *c, const uint16_t *bias,
+                 double beta_value, ACC(vec) * accum, const int rows)
+{
+    const int cols = t->cols;
+    const int64_t c_row = t->c_row, d_row = t->d_row;
+    int has_subnormal = 0;
+    if (beta_value != 0.0) {
+        const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++, c += c_row)
+            accum[i] = ACC(fma)(beta, bf16_load_some(c, cols), accum[i]);
+    }
+    if (t->bias != TG_BIAS_NONE) {
+        const ACC(vec) added = bf16_load_some(bias, cols);
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++)
+            accum[i] += added;
+    }
+    if (t->activation == TG_ACTIVATION_RELU) {
+        const ACC(vec) zero = ACC(zero)();
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++)
+            accum[i] = ACC(max)(zero, accum[i]); /* the second one if it is NaN or -0 */
+    }
+    if (t->is_by_memory) {
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++)
+            has_subnormal |= IN(find_subnormal)(accum[i]);
+    }
+    if (has_subnormal) {
+        ACC(elem) sums[TALL_ROWS * VECTOR_ELEMS];
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++)
+            ACC(store)(sums + i * VECTOR_ELEMS, accum[i]);
+        for (int i = 0; i < rows; i++, d += d_row)
+            bf16_store_some(d, ACC(load)(sums + i * VECTOR_ELEMS), cols);
+        return;
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++, d += d_row)
+        IN(round_some)(d, accum[i], cols);
+}
+
+/* Computes `rows` rows. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(tall_block)(const tgi_tile *t, const void *a_start, const uint32_t *b, const void *c,
+                 void *d, const void *bias, double alpha, double beta, const int rows)
+{
+    ACC(vec) accum[TALL_ROWS];
+    const uint16_t *a[TALL_POINTERS];
+    const int64_t a_stride = t->a_stride;
+#pragma GCC unroll 6
+    for (int q = 0; q < (rows + 2) / 3; q++) {
+        a[q] = (const uint16_t *)a_start + 3 * q * a_stride;
+        HIDE_POINTER(a[q]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++)
+        accum[i] = ACC(zero)();
+    for (int64_t left = t->k; left > 0; left -= 2, b += VECTOR_ELEMS) {
+        if (left == 1)
+            TILE(add_pair)(a, a_stride, b, accum, rows, 0);
+        else
+            TILE(add_pair)(a, a_stride, b, accum, rows, 1);
+#pragma GCC unroll 6
+        for (int q = 0; q < (rows + 2) / 3; q++)
+            a[q] += 2;
+    }
+    if (!TILE(is_tall_light)(t, alpha)) {
+        ACC(elem) sums[TALL_ROWS * TILE_VECTORS * VECTOR_ELEMS];
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++)
+            ACC(store)(sums + i * TILE_VECTORS * VECTOR_ELEMS, accum[i]);
+        TILE(finish_tile)(t, d, c, sums, bias, rows, alpha, beta);
+        return;
+    }
+    TILE(round_tall)(t, d, c, bias, beta, accum, rows);
+}
+
+/* Prefetches what lies TALL_AHEAD bytes behind the rows of a block. */
+static inline TARGET void TILE(prefetch_tall)(const char *start, int64_t row_bytes)
+{
+    for (int64_t at = 0; at < TALL_ROWS * row_bytes; at += TGI_CACHE_LINE_BYTES)
+        __builtin_prefetch(start + TALL_AHEAD + at);
+}
+
+static TARGET void TILE(tall)(const tgi_tile *t, const void *a_start, const void *b,
+                              const void *c_start, void *d_start, const void *bias_start,
+                              double alpha, double beta)
+{
+    const char *a = a_start, *c = c_start, *bias = bias_start;
+    char *d = d_start;
+    const int64_t d_bytes = t->is_bf16 ? 2 : 4;
+    const int64_t a_row = t->a_stride * (int64_t)sizeof(uint16_t), c_row = t->c_row * d_bytes;
+    const int64_t d_row = t->d_row * d_bytes, bias_row = t->bias_tile_stride * d_bytes;
+    for (int64_t left = t->tile_count, rows; left > 0; left -= rows) {
+        rows = left >= TALL_ROWS ? TALL_ROWS : left >= 4 ? 4 : 1;
+        if (left >= TALL_ROWS) {
+            TILE(prefetch_tall)(a, a_row);
+            TILE(prefetch_tall)(d, d_row);
+            TILE(tall_block)(t, a, b, c, d, bias, alpha, beta, TALL_ROWS);
+        } else if (left >= 4) {
+            TILE(tall_block)(t, a, b, c, d, bias, alpha, beta, 4);
+        } else {
+            TILE(tall_block)(t, a, b, c, d, bias, alpha, beta, 1);
+        }
+        a += rows * a_row;
+        c += rows * c_row;
+        d += rows * d_row;
+        bias += rows * bias_row;
+    }
+}
+
+#undef TALL_ROWS
+#undef TALL_AHEAD
+#undef TALL_POINTERS
+#undef TALL_ROW
