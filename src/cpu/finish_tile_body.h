@@ -42,12 +42,6 @@ TILE(finish_vectors)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, cons
 }
 
 #if HAS_BF16_D
-/* Loads the BF16 of a vector of which `left` columns are left. */
-static inline TARGET ACC(vec) TILE(load_bf16)(const uint16_t *from, int left)
-{
-    return left < VECTOR_ELEMS ? bf16_load_some(from, left) : bf16_load(from);
-}
-
 /* Rounds sums in memory to BF16, with at most ReLU before. Rows of whole pairs of vectors are
  * stored two vectors at once; a loop for all rows took a fifth longer for one vector. */
 static inline TARGET void TILE(round_sums)(const tgi_tile *t, uint16_t *d, const ACC(elem) * sums,
@@ -75,40 +69,56 @@ static inline TARGET void TILE(round_sums)(const tgi_tile *t, uint16_t *d, const
         }
 }
 
-/* Does what finish_tile does, for a D, a C and a bias by columns of BF16. The sums are lost. */
+/* Takes the steps of a vector of each row before D is rounded, on sums in memory. The pointers are
+ * those of the first row, of which `cols` columns count. Returns 1 if results are subnormal. */
+static inline TARGET int TILE(take_bf16_steps)(const tgi_tile *t, const uint16_t *c,
+                                               ACC(elem) * sums, const uint16_t *bias, int rows,
+                                               int cols, double alpha_value, double beta_value)
+{
+    const ACC(vec) alpha = ACC(set)((ACC(elem))alpha_value);
+    const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
+    /* To add -0 changes no sum. */
+    const ACC(vec) added =
+        t->bias != TG_BIAS_NONE ? bf16_load_some(bias, cols) : ACC(set)(-0.0F);
+    const int has_c = beta_value != 0.0;
+    int subnormal_lanes = 0;
+    for (; rows > 0; rows--, sums += TILE_VECTORS * VECTOR_ELEMS, c += t->c_row) {
+        ACC(vec) sum;
+        TGI_COMBINE(sum, ACC(mul), ACC(fma), alpha, ACC(load)(sums), has_c, beta,
+                    bf16_load_some(c, cols));
+        sum = sum + added;
+        subnormal_lanes |= IN(find_subnormal)(sum);
+        ACC(store)(sums, sum);
+    }
+    return (subnormal_lanes & ((1 << cols) - 1)) != 0;
+}
+
+/* Does what finish_tile does, for a D, a C and a bias by columns of BF16. The sums are lost. The
+ * instruction that rounds takes subnormal numbers as zero. Sums of products are never subnormal,
+ * and after other steps a tile that has such numbers is rounded by other operations. */
 static __attribute__((noinline)) TARGET void TILE(finish_bf16)(const tgi_tile *t, uint16_t *d,
                                                                const uint16_t *c, ACC(elem) * sums,
                                                                const uint16_t *bias, int rows,
                                                                double alpha, double beta)
 {
     const int sums_row = TILE_VECTORS * VECTOR_ELEMS;
-    const int is_late = t->activation > TG_ACTIVATION_RELU; /* no step of a vector on its way */
-    if (!t->is_by_memory) {
-        TILE(round_sums)(t, d, sums, rows);
-        return;
+    const ACC_LOCAL(light_steps) relu = {.alpha = 1, .is_relu = 1}, none = {.is_none = 1};
+    int has_subnormal = 0;
+    for (int j = 0; t->is_by_memory && j < t->cols; j += VECTOR_ELEMS) {
+        const int left = t->cols - j, cols = left < VECTOR_ELEMS ? left : VECTOR_ELEMS;
+        has_subnormal |=
+            TILE(take_bf16_steps)(t, c + j, sums + j, bias + j, rows, cols, alpha, beta);
     }
-    ACC(elem) added[TILE_VECTORS * VECTOR_ELEMS];
-    ACC_LOCAL(light_steps)
-    steps = {.alpha = (ACC(elem))alpha,
-             .beta = (ACC(elem))beta,
-             .c = c,
-             .bias = t->bias == TG_BIAS_NONE ? NULL : added,
-             .c_row = t->c_row,
-             .is_relu = t->activation == TG_ACTIVATION_RELU};
-    for (int j = 0; steps.bias && j < t->cols; j += VECTOR_ELEMS)
-        ACC(store)(added + j, TILE(load_bf16)(bias + j, t->cols - j));
-    for (int i = 0; is_late && i < rows; i++)
-        for (int j = 0; j < t->cols; j += VECTOR_ELEMS) {
-            ACC(elem) *sum = sums + i * sums_row + j;
-            const ACC(vec) before =
-                beta != 0.0 ? TILE(load_bf16)(c + i * t->c_row + j, t->cols - j) : ACC(zero)();
-            ACC(store)(sum, ACC_LOCAL(take_steps)(ACC(load)(sum), before, &steps, j));
-        }
-    if (is_late) {
+    if (t->activation > TG_ACTIVATION_RELU) {
         ACC_LOCAL(activate)(sums, rows, t->cols, sums_row, t->activation, TG_TYPE_BF16);
-        steps.is_none = 1;
+        has_subnormal = 1;
     }
-    ACC_LOCAL(write_rows)(d, t->d_row, sums, sums_row, rows, t->cols, 1, TG_TYPE_BF16, &steps);
+    if (has_subnormal)
+        ACC_LOCAL(write_rows)
+        (d, t->d_row, sums, sums_row, rows, t->cols, 1, TG_TYPE_BF16,
+         t->activation == TG_ACTIVATION_RELU ? &relu : &none);
+    else
+        TILE(round_sums)(t, d, sums, rows);
 }
 #endif
 

@@ -53,13 +53,14 @@ const tgi_isa_kernels tgi_isa_avx512_bf16[TGI_TYPE_COUNT] = {
 #undef TILE_ROWS
 #undef TILE_VECTORS
 #include "cpu/amx_tile_body.h"
+#include "cpu/amx_tall_body.h"
 #include "cpu/attention_slices_body.h"
 
 const tgi_isa_kernels tgi_isa_amx[TGI_TYPE_COUNT] = {
     [TG_TYPE_BF16] = {NULL,
                       {NULL, NULL},
                       &TILE(tile_set),
-                      NULL,
+                      TILE(tall),
                       pack_k_inner,
                       pack_k_outer,
                       copy_avx512_bf16,

@@ -357,6 +357,7 @@ static void run_tall(tile_walk *walk)
     tile->tile_count = s->rows;
     tile->a_stride = p->a.row;
     tile->bias_tile_stride = tile->bias == TG_BIAS_ROW;
+    tile->tail = s->a.tail;
     tile->cols = (int)s->cols;
     s->kernels->tall(tile, s->a.data, s->b.data, walk->c, walk->d, walk->bias, walk->alpha,
                      walk->beta);

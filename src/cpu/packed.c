@@ -51,8 +51,8 @@ static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision,
     int64_t strip_cols = tgi_round_up(decision->strip_cols, decision->micropanel_cols);
     int64_t rows_kept = p->m < TGI_ROWS_KEPT ? p->m : TGI_ROWS_KEPT;
     const int64_t packed_rows = decision->is_a_packed ? tgi_round_up(decision->mc, tiles->rows)
-                                : tiles->open         ? tiles->rows
-                                                      : 0;
+                                : tiles->open && !decision->is_tall ? tiles->rows
+                                                                    : 0;
     run->a_bytes = packed_rows * tgi_cpu_find_pitch(tiles, decision->kc) * tiles->elem_bytes;
     if (!decision->is_a_packed)
         run->a_bytes += tgi_cpu_count_tail_bytes(tiles);
@@ -263,7 +263,8 @@ static void run_task(void *state, int64_t index, int thread)
     int64_t last = tgi_cpu_find_portion(run->chunk_count, decision->k_splits, k_split + 1, 1);
     int64_t rows_kept = run->running_bytes ? TGI_ROWS_KEPT : p->m;
     char *blocks = run->thread_blocks + thread * (run->a_bytes + run->b_bytes + run->running_bytes);
-    if (tiles->open)
+    /* A call that forms all rows prepares the registers itself. */
+    if (tiles->open && !decision->is_tall)
         tiles->open();
     for (int64_t col = col0; col < col1; col += decision->nc) {
         for (int64_t row = row0; row < row1; row += rows_kept) {
@@ -279,7 +280,7 @@ static void run_task(void *state, int64_t index, int thread)
             run_block(run, &s, first, last, blocks);
         }
     }
-    if (tiles->close)
+    if (tiles->close && !decision->is_tall)
         tiles->close();
     /* Non-temporal stores must be visible before the thread reports its tasks as done. */
     if (decision->is_streamed)

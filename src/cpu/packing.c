@@ -125,7 +125,7 @@ static void read_a(const tgi_packing *packing, const tgi_micropanels *s, int64_t
     left->k_tail = (int)(k % (tiles->k_multiple * tiles->k_per_elem));
     left->tail = block;
     left->rest = NULL;
-    if (s->rows == larger_rows)
+    if (packing->decision->is_tall || s->rows == larger_rows)
         return;
     block += tgi_cpu_count_tail_bytes(tiles);
     left->rest = block;

@@ -67,4 +67,22 @@ static inline __attribute__((always_inline)) void tgi_cpu_prefetch_next(tgi_pref
     }
 }
 
+/* A tall matrix, whose rows are prefetched block by block, some KB before they are read or written. */
+typedef struct tgi_tall_prefetch {
+    tgi_prefetch lines;
+    int64_t block_lines; /* lines of a block, which lines.stride makes whole */
+} tgi_tall_prefetch;
+
+/* Begins `prefetch` with the rows behind the first ones of `rows`. Rows are row_bytes apart, and
+ * used_bytes of each are read or written, in blocks of block_rows. */
+void tgi_cpu_start_tall(tgi_tall_prefetch *prefetch, const void *start, int64_t row_bytes,
+                        int64_t used_bytes, int64_t rows, int64_t block_rows);
+
+/* Prefetches `count` lines. */
+static inline void tgi_cpu_prefetch_tall(tgi_tall_prefetch *prefetch, int64_t count)
+{
+    for (; count > 0; count--)
+        tgi_cpu_prefetch_next(&prefetch->lines);
+}
+
 #endif

@@ -50,7 +50,7 @@ INLINE void bf16x2_round(uint16_t *p, fp32_vec x, int n)
     else
         _mm256_storeu_si256((__m256i *)p, (__m256i)_mm512_cvtneps_pbh(x));
 }
-/* Returns the lanes whose numbers are subnormal. */
+/* Returns a bit for each lane whose number is subnormal. */
 INLINE int bf16x2_find_subnormal(fp32_vec x)
 {
     return _mm512_fpclass_ps_mask(x, 0x20);

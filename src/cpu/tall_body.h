@@ -7,8 +7,11 @@
  * strides, columns and epilogue; k counts numbers, tile_count rows, and tile strides are those of a
  * row.
  */
+#include <math.h>
+
+#include "cpu/prefetch.h"
+
 #define TALL_ROWS 16
-#define TALL_AHEAD 4096 /* bytes of A and of D that a block prefetches ahead */
 
 /* Row i of a block is addressed from a pointer to every third row, as in tile_body.h. */
 #define TALL_POINTERS ((TALL_ROWS + 2) / 3)
@@ -27,58 +30,6 @@ TILE(add_pair)(const uint16_t *const *a, int64_t a_stride, const uint32_t *b, AC
         memcpy(&pair, TALL_ROW(a, a_stride, i), has_second ? sizeof pair : sizeof(uint16_t));
         accum[i] = IN(dot)(IN(broadcast)(&pair), right, accum[i]);
     }
-}
-
-/* Returns 1 if few operations on registers finish a D of BF16: C, a bias by columns, ReLU. */
-static inline TARGET int TILE(is_tall_light)(const tgi_tile *t, double alpha)
-{
-    return t->is_bf16 && alpha == 1.0 && t->activation <= TG_ACTIVATION_RELU;
-}
-
-/* Finishes and stores rows of sums in registers. The instruction that rounds takes subnormal
- * numbers as zero. Sums of products are never subnormal; after a C or a bias few are. */
-static inline __attribute__((always_inline)) TARGET void
-TILE(round_tall)(const tgi_tile *t, uint16_t *d, const uint16_t *c, const uint16_t *bias,
-                 double beta_value, ACC(vec) * accum, const int rows)
-{
-    const int cols = t->cols;
-    const int64_t c_row = t->c_row, d_row = t->d_row;
-    int has_subnormal = 0;
-    if (beta_value != 0.0) {
-        const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++, c += c_row)
-            accum[i] = ACC(fma)(beta, bf16_load_some(c, cols), accum[i]);
-    }
-    if (t->bias != TG_BIAS_NONE) {
-        const ACC(vec) added = bf16_load_some(bias, cols);
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-            accum[i] += added;
-    }
-    if (t->activation == TG_ACTIVATION_RELU) {
-        const ACC(vec) zero = ACC(zero)();
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-            accum[i] = ACC(max)(zero, accum[i]); /* the second one if it is NaN or -0 */
-    }
-    if (t->is_by_memory) {
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-            has_subnormal |= IN(find_subnormal)(accum[i]);
-    }
-    if (has_subnormal) {
-        ACC(elem) sums[TALL_ROWS * VECTOR_ELEMS];
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-            ACC(store)(sums + i * VECTOR_ELEMS, accum[i]);
-        for (int i = 0; i < rows; i++, d += d_row)
-            bf16_store_some(d, ACC(load)(sums + i * VECTOR_ELEMS), cols);
-        return;
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++, d += d_row)
-        IN(round_some)(d, accum[i], cols);
 }
 
 /* Computes `rows` rows. */
@@ -106,7 +57,7 @@ TILE(tall_block)(const tgi_tile *t, const void *a_start, const uint32_t *b, cons
         for (int q = 0; q < (rows + 2) / 3; q++)
             a[q] += 2;
     }
-    if (!TILE(is_tall_light)(t, alpha)) {
+    if (!t->is_bf16 || t->is_by_memory) {
         ACC(elem) sums[TALL_ROWS * TILE_VECTORS * VECTOR_ELEMS];
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++)
@@ -114,14 +65,14 @@ TILE(tall_block)(const tgi_tile *t, const void *a_start, const uint32_t *b, cons
         TILE(finish_tile)(t, d, c, sums, bias, rows, alpha, beta);
         return;
     }
-    TILE(round_tall)(t, d, c, bias, beta, accum, rows);
-}
-
-/* Prefetches what lies TALL_AHEAD bytes behind the rows of a block. */
-static inline TARGET void TILE(prefetch_tall)(const char *start, int64_t row_bytes)
-{
-    for (int64_t at = 0; at < TALL_ROWS * row_bytes; at += TGI_CACHE_LINE_BYTES)
-        __builtin_prefetch(start + TALL_AHEAD + at);
+    /* A sum that is NaN or equals the least one is the second operand, and stays. */
+    const ACC(vec) least = ACC(set)(t->activation == TG_ACTIVATION_RELU ? 0.0F : -INFINITY);
+    const int cols = t->cols;
+    const int64_t d_row = t->d_row;
+    uint16_t *narrow = d;
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++, narrow += d_row)
+        IN(round_some)(narrow, ACC(max)(least, accum[i]), cols);
 }
 
 static TARGET void TILE(tall)(const tgi_tile *t, const void *a_start, const void *b,
@@ -133,11 +84,15 @@ static TARGET void TILE(tall)(const tgi_tile *t, const void *a_start, const void
     const int64_t d_bytes = t->is_bf16 ? 2 : 4;
     const int64_t a_row = t->a_stride * (int64_t)sizeof(uint16_t), c_row = t->c_row * d_bytes;
     const int64_t d_row = t->d_row * d_bytes, bias_row = t->bias_tile_stride * d_bytes;
+    tgi_tall_prefetch of_a, of_d;
+    tgi_cpu_start_tall(&of_a, a, a_row, t->k * (int64_t)sizeof(uint16_t), t->tile_count,
+                       TALL_ROWS);
+    tgi_cpu_start_tall(&of_d, d, d_row, t->cols * d_bytes, t->tile_count, TALL_ROWS);
     for (int64_t left = t->tile_count, rows; left > 0; left -= rows) {
         rows = left >= TALL_ROWS ? TALL_ROWS : left >= 4 ? 4 : 1;
         if (left >= TALL_ROWS) {
-            TILE(prefetch_tall)(a, a_row);
-            TILE(prefetch_tall)(d, d_row);
+            tgi_cpu_prefetch_tall(&of_a, of_a.block_lines);
+            tgi_cpu_prefetch_tall(&of_d, of_d.block_lines);
             TILE(tall_block)(t, a, b, c, d, bias, alpha, beta, TALL_ROWS);
         } else if (left >= 4) {
             TILE(tall_block)(t, a, b, c, d, bias, alpha, beta, 4);
@@ -152,6 +107,5 @@ static TARGET void TILE(tall)(const tgi_tile *t, const void *a_start, const void
 }
 
 #undef TALL_ROWS
-#undef TALL_AHEAD
 #undef TALL_POINTERS
 #undef TALL_ROW

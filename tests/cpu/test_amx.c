@@ -35,6 +35,13 @@ static void bf16x2_round(uint16_t *p, fp32_vec x, int n)
 {
     bf16_store_some(p, x, n);
 }
+static int bf16x2_find_subnormal(fp32_vec x)
+{
+    int lanes = 0;
+    for (int i = 0; i < (int)(sizeof x / sizeof(float)); i++)
+        lanes |= (fpclassify(x[i]) == FP_SUBNORMAL) << i;
+    return lanes;
+}
 static void bf16x2_round_two(uint16_t *p, fp32_vec x, fp32_vec y)
 {
     const int count = (int)(sizeof x / sizeof(float));
@@ -43,6 +50,7 @@ static void bf16x2_round_two(uint16_t *p, fp32_vec x, fp32_vec y)
 }
 
 #include "cpu/amx_tile_body.h"
+#include "cpu/amx_tall_body.h"
 
 static tgi_machine machine;
 static const tgi_kernel *row;
@@ -173,6 +181,19 @@ static const char *const shapes[] = {
     "16x33x77:bf16:lda=79:beta=1",
     "23x100x2101:bf16:bias=col",
     "31x30x1100:bf16:d=fp32",
+    /* Few columns, with tails of k of any length, in blocks of 32 rows and of less. */
+    "1x16x1:bf16:d=fp32",
+    "5x9x33:bf16:bias=row",
+    "16x16x20:bf16:lda=21:ldb=19",
+    "32x13x31:bf16:act=relu",
+    "33x16x96:bf16:d=fp32:alpha=0.5",
+    "100x3x7:bf16:ldd=5:bias=col",
+    "100x1x64:bf16:ldd=2:beta=1",
+    "300x5x700:bf16:bias=col:act=silu",
+    "71x8x2047:bf16:lda=4099:d=fp32:bias=row:act=gelu_erf",
+    "70x4x2050:bf16:beta=1:bias=col:act=relu",
+    "90x12x50:bf16:nt:batch=3",
+    "200x2x16:bf16:tn:d=fp32",
 };
 
 static void test_shapes(void **state)
@@ -234,6 +255,7 @@ int main(void)
     }
     kernels = *tgi_cpu_select(row);
     kernels.tiles = &TILE(tile_set);
+    kernels.tall = TILE(tall);
     kernels.finish = finish_in_c_fp32;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
