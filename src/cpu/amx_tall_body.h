@@ -1,90 +1,118 @@
 /*
- * Forms all rows of a D of at most 16 columns on AMX tiles, see tall_body.h. Rows of A are read where
- * they lie, 32 at a time. amx_tile_body.h has been included.
- *
- * Registers 0 and 2 hold sums, 4 and 5 a step of A, 6 one of B. The last values of k, if they fill
- * no step, have registers of fewer columns, so that nothing behind a row is read: 1 and 3 for A, 7
- * for B.
+ * Forms all rows of a strip of D by one call on AMX tiles: blocks of 32 rows, each across all
+ * micropanels of B. Rows of A are read where they lie and stay in L1 meanwhile, and B stays in L2.
+ * amx_tile_body.h has been included.
  */
 #include "core/checked.h"
-#include "cpu/prefetch.h"
 
-/* Gives the registers the shapes for `rows` rows, at most 32, and `tail` pairs in a last step. */
-static TARGET void TILE(open_tall)(int rows, int tail)
+/* The state of a call. */
+typedef struct TILE(tall_walk) {
+    tgi_tile *t; /* its rows and columns are those of the tile */
+    const char *b;
+    int64_t a_row, steps; /* bytes of a row of A, whole steps of k in registers of all columns */
+    int tail;             /* numbers of A in a last step that is copied beside zeros, or 0 */
+    tgi_ahead of_a, of_d;
+} TILE(tall_walk);
+
+/* Gives the registers their shapes for `rows` rows, at most 32, and steps of `pairs` pairs. */
+static TARGET void TILE(open_tall)(int rows, int pairs)
 {
-    static const uint8_t is_lower[] = {0, 0, 1, 1, 0, 1}, is_tail[] = {0, 1, 0, 1, 0, 0};
+    const int upper = rows < SIDE ? rows : SIDE;
     amx_config config = {.palette = 1};
-    for (int tile = 0; tile < 6; tile++) {
-        const int upper_rows = rows < SIDE ? rows : SIDE;
-        const int tile_rows = is_lower[tile] ? rows - upper_rows : upper_rows;
-        const int pairs = is_tail[tile] ? tail : SIDE;
-        config.rows[tile] = (uint8_t)(pairs > 0 ? tile_rows : 0);
-        config.row_bytes[tile] = (uint16_t)(tile_rows > 0 ? 4 * pairs : 0);
+    for (int tile = 0; tile < 8; tile++) {
+        const int is_a = tile == 4 || tile == 5, is_lower = tile == 2 || tile == 3 || tile == 5;
+        const int tile_rows = tile >= 6 ? pairs : is_lower ? rows - upper : upper;
+        config.rows[tile] = (uint8_t)tile_rows;
+        config.row_bytes[tile] = (uint16_t)(tile_rows == 0 ? 0 : is_a ? 4 * pairs : 4 * SIDE);
     }
-    config.rows[6] = SIDE;
-    config.row_bytes[6] = 4 * SIDE;
-    config.rows[7] = (uint8_t)tail;
-    config.row_bytes[7] = (uint16_t)(tail > 0 ? 4 * SIDE : 0);
     TILE_CONFIGURE(config);
 }
 
-/* Writes the sums of up to 32 rows to `sums`, whose rows are those of a whole tile. */
+/* Adds the products of a step to the sums in registers. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(sum_tall)(const tgi_tile *t, const char *a, const char *b, float *sums,
-               tgi_tall_prefetch *prefetch, const int has_lower)
+TILE(add_step)(const char *a, int64_t a_row, const char *b, int64_t b_row, const int has_lower,
+               const int has_right)
 {
-    const int64_t a_row = t->a_stride * (int64_t)sizeof(uint16_t), b_row = 4 * SIDE;
-    const int64_t steps = t->k / (2 * SIDE), tail = t->k % (2 * SIDE), lower = SIDE * a_row;
-    const int64_t sums_row = TILE_ROWS * (int64_t)sizeof *sums;
-    const int64_t pace = tgi_divide_up(prefetch->block_lines, steps + (tail > 0));
-    uint16_t *last = t->tail;
-    TILE_ZERO(0);
-    if (has_lower)
-        TILE_ZERO(2);
-    for (int64_t step = 0; step < steps; step++, a += 4 * SIDE, b += SIDE * b_row) {
-        tgi_cpu_prefetch_tall(prefetch, pace);
-        TILE_LOAD(6, b, b_row);
-        TILE_LOAD(4, a, a_row);
-        TILE_DOT(0, 4, 6);
-        if (has_lower) {
-            TILE_LOAD(5, a + lower, a_row);
-            TILE_DOT(2, 5, 6);
-        }
+    TILE_LOAD(4, a, a_row);
+    TILE_LOAD(6, b, b_row);
+    TILE_DOT(0, 4, 6);
+    if (has_right) {
+        TILE_LOAD(7, b + 4 * SIDE, b_row);
+        TILE_DOT(1, 4, 7);
     }
-    if (tail > 0) {
-        int64_t tail_row = a_row, tail_lower = lower;
-        tgi_cpu_prefetch_tall(prefetch, pace);
-        if (tail % 2 != 0) { /* the second number of the last pair is another row's */
-            for (int i = 0; i < t->rows; i++)
-                TILE_FILL(last + i * 2 * SIDE, (const uint16_t *)(a + i * a_row), (int)tail);
-            a = (const char *)last;
-            tail_row = 4 * SIDE;
-            tail_lower = SIDE * tail_row;
-        }
-        TILE_LOAD(7, b, b_row);
-        TILE_LOAD(1, a, tail_row);
-        TILE_DOT(0, 1, 7);
-        if (has_lower) {
-            TILE_LOAD(3, a + tail_lower, tail_row);
-            TILE_DOT(2, 3, 7);
-        }
+    if (has_lower) {
+        TILE_LOAD(5, a + SIDE * a_row, a_row);
+        TILE_DOT(2, 5, 6);
     }
-    TILE_STORE(0, sums, sums_row);
-    if (has_lower)
-        TILE_STORE(2, sums + SIDE * TILE_ROWS, sums_row);
+    if (has_lower && has_right)
+        TILE_DOT(3, 5, 7);
 }
 
-/* Computes t->rows rows. */
-static __attribute__((noinline)) TARGET void
-TILE(tall_block)(const tgi_tile *t, const char *a, const char *b, const void *c, void *d,
-                 const void *bias, double alpha, double beta, tgi_tall_prefetch *prefetch)
+/* Writes the sums of a block of rows and a micropanel to `sums`, a whole tile. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(sum_tall)(const TILE(tall_walk) * walk, const char *a, const char *b, float *sums,
+               const char *ahead, int ahead_count, const int has_lower, const int has_right)
+{
+    const int64_t a_row = walk->a_row, b_row = walk->t->b_row * (int64_t)sizeof(uint32_t);
+    const int64_t sums_row = TILE_ROWS * (int64_t)sizeof *sums, stride = walk->of_a.stride;
+    TILE_ZERO(0);
+    if (has_right)
+        TILE_ZERO(1);
+    if (has_lower)
+        TILE_ZERO(2);
+    if (has_lower && has_right)
+        TILE_ZERO(3);
+    for (int64_t left = walk->steps; left > 0; left--, a += 4 * SIDE, b += SIDE * b_row) {
+        for (int i = 0; i < ahead_count; i++)
+            __builtin_prefetch(ahead + i * stride);
+        ahead += walk->of_a.step;
+        TILE(add_step)(a, a_row, b, b_row, has_lower, has_right);
+    }
+    if (walk->tail)
+        TILE(add_step)(walk->t->tail, 4 * SIDE, b, b_row, has_lower, has_right);
+    TILE_STORE(0, sums, sums_row);
+    if (has_right)
+        TILE_STORE(1, sums + SIDE, sums_row);
+    if (has_lower)
+        TILE_STORE(2, sums + SIDE * TILE_ROWS, sums_row);
+    if (has_lower && has_right)
+        TILE_STORE(3, sums + SIDE * TILE_ROWS + SIDE, sums_row);
+}
+
+/* Computes t->rows rows of `cols` columns. */
+static TARGET void TILE(tall_block)(const TILE(tall_walk) * walk, const char *a, const char *c,
+                                    char *d, const char *bias, int64_t cols, double alpha,
+                                    double beta)
 {
     _Alignas(64) float sums[TILE_ROWS * TILE_ROWS];
-    if (t->rows > SIDE)
-        TILE(sum_tall)(t, a, b, sums, prefetch, 1);
-    else
-        TILE(sum_tall)(t, a, b, sums, prefetch, 0);
-    TILE(finish_tile)(t, d, c, sums, bias, t->rows, alpha, beta);
+    tgi_tile *t = walk->t;
+    const int64_t d_bytes = t->is_bf16 ? 2 : 4, a_row = walk->a_row;
+    const int64_t bias_step = t->bias == TG_BIAS_COL ? TILE_ROWS * d_bytes : 0;
+    const char *b = walk->b, *a_ahead = a + walk->of_a.bytes, *d_ahead = d + walk->of_d.bytes;
+    int a_count = walk->of_a.count;
+    for (int i = 0; walk->tail && i < t->rows; i++)
+        TILE_FILL((char *)t->tail + i * 4 * SIDE,
+                  (const uint16_t *)(a + i * a_row + walk->steps * 4 * SIDE), walk->tail);
+    for (int64_t left = cols; left > 0; left -= TILE_ROWS, a_count = 0) {
+        t->cols = left < TILE_ROWS ? (int)left : TILE_ROWS;
+        for (int i = 0; i < walk->of_d.count; i++)
+            __builtin_prefetch(d_ahead + i * walk->of_d.stride, 0, 2);
+        d_ahead += walk->of_d.step;
+        if (t->rows > SIDE && t->cols > SIDE)
+            TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 1, 1);
+        else if (t->rows > SIDE)
+            TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 1, 0);
+        else if (t->cols > SIDE)
+            TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 0, 1);
+        else
+            TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 0, 0);
+        TILE(finish_tile)(t, (void *)d, (const void *)c, sums, (const void *)bias, t->rows,
+                          alpha, beta);
+        b += t->b_tile_stride * (int64_t)sizeof(uint32_t);
+        c += TILE_ROWS * d_bytes;
+        d += TILE_ROWS * d_bytes;
+        bias += bias_step;
+    }
 }
 
 static TARGET void TILE(tall)(const tgi_tile *given, const void *a_start, const void *b,
@@ -92,25 +120,33 @@ static TARGET void TILE(tall)(const tgi_tile *given, const void *a_start, const 
                               double alpha, double beta)
 {
     tgi_tile tile = *given;
-    const tgi_tile *t = &tile;
     const char *a = a_start, *c = c_start, *bias = bias_start;
     char *d = d_start;
-    const int64_t d_bytes = t->is_bf16 ? 2 : 4, a_row = t->a_stride * (int64_t)sizeof(uint16_t);
-    const int tail = (int)(t->k % (2 * SIDE) + 1) / 2;
-    tgi_tall_prefetch prefetch;
-    tgi_cpu_start_tall(&prefetch, a, a_row, t->k * (int64_t)sizeof(uint16_t), t->tile_count,
-                       TILE_ROWS);
+    const int64_t k = tile.k, d_bytes = tile.is_bf16 ? 2 : 4, cols = tile.cols;
+    const int64_t k_bytes = k * (int64_t)sizeof(uint16_t), d_row = tile.d_row * d_bytes;
+    /* An even k of less than a step has registers of fewer columns, so that nothing behind a row
+     * of A is read. A tail of another k is copied. */
+    const int is_narrow = k < 2 * SIDE && k % 2 == 0;
+    TILE(tall_walk)
+    walk = {.t = &tile,
+            .b = b,
+            .a_row = tile.a_stride * (int64_t)sizeof(uint16_t),
+            .steps = is_narrow ? 1 : k / (2 * SIDE),
+            .tail = is_narrow ? 0 : (int)(k % (2 * SIDE))};
+    const int64_t tiles = tgi_divide_up(cols, TILE_ROWS);
+    walk.of_a = tgi_cpu_find_row_ahead(walk.a_row, k_bytes, TILE_ROWS, walk.steps);
+    walk.of_d = tgi_cpu_find_row_ahead(d_row, cols * d_bytes, TILE_ROWS, tiles);
     tile.rows = 0;
-    for (int64_t left = t->tile_count; left > 0; left -= t->rows) {
+    for (int64_t left = tile.tile_count; left > 0; left -= tile.rows) {
         const int rows = left < TILE_ROWS ? (int)left : TILE_ROWS;
-        if (rows != t->rows)
-            TILE(open_tall)(rows, tail);
+        if (rows != tile.rows)
+            TILE(open_tall)(rows, is_narrow ? (int)k / 2 : SIDE);
         tile.rows = rows;
-        TILE(tall_block)(t, a, b, c, d, bias, alpha, beta, &prefetch);
-        a += rows * a_row;
-        c += rows * t->c_row * d_bytes;
-        d += rows * t->d_row * d_bytes;
-        bias += rows * t->bias_tile_stride * d_bytes;
+        TILE(tall_block)(&walk, a, c, d, bias, cols, alpha, beta);
+        a += rows * walk.a_row;
+        c += rows * tile.c_row * d_bytes;
+        d += rows * d_row;
+        bias += tile.bias == TG_BIAS_ROW ? rows * d_bytes : 0;
     }
     TILE_RELEASE();
 }

@@ -78,12 +78,15 @@ static int is_d_direct(const tgi_problem *p, const tgi_tile_set *tiles)
             (p->epilogue.beta == 0.0 || p->c.col == 1));
 }
 
-/* Returns 1 if one call forms all rows of a task: D has at most one vector of columns, A lies along
- * k, and all of k is summed at once. */
-static int is_tall(const tgi_problem *p, const tgi_isa_kernels *kernels, int64_t chunk_k)
+/* Returns 1 if one call forms all rows of a task: A lies along k, all of k is summed at once, and D
+ * has at most one vector of columns or, on AMX, B stays in L2. */
+static int is_tall(const tgi_machine *machine, const tgi_problem *p,
+                   const tgi_isa_kernels *kernels, int64_t chunk_k)
 {
-    return kernels->tall && p->n <= kernels->tiles->vector_elems && p->a.col == 1 &&
-           p->k <= chunk_k && is_d_direct(p, kernels->tiles);
+    const tgi_tile_set *tiles = kernels->tiles;
+    const int64_t b_bytes = p->k * p->n * tgi_type_bytes(p->type);
+    return kernels->tall && p->a.col == 1 && p->k <= chunk_k && is_d_direct(p, tiles) &&
+           (p->n <= tiles->vector_elems || (tiles->open && b_bytes <= machine->l2_bytes / 2));
 }
 
 static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_set *tiles)
@@ -290,7 +293,7 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     if (decision->kc < p->k)
         decision->kc = tgi_round_up(decision->kc, tiles->k_multiple * tiles->k_per_elem);
     decision->micropanel_cols = tgi_cpu_micropanel_cols(p->n, tiles);
-    decision->is_tall = is_tall(p, kernels, decision->kc);
+    decision->is_tall = is_tall(machine, p, kernels, decision->kc);
     decision->is_a_packed = !decision->is_tall && must_pack_a(machine, p, tiles);
     decision->is_b_packed = must_pack_b(machine, p, tiles);
     int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);

@@ -88,6 +88,8 @@ static inline int tgi_cpu_do_tiles_know(const tgi_epilogue *epilogue)
 static inline int64_t tgi_cpu_find_portion(int64_t extent, int64_t portions, int64_t index,
                                            int64_t multiple)
 {
+    if (portions == 1) /* a division takes as long as a tile's products of several values of k */
+        return index > 0 ? extent : 0;
     int64_t multiples = tgi_divide_up(extent, multiple);
     int64_t entry = (multiples * index / portions) * multiple;
     return entry < extent ? entry : extent;

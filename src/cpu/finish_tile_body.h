@@ -3,6 +3,10 @@
  * few, else through memory.
  */
 
+#if HAS_BF16_D
+#include <math.h>
+#endif
+
 /* Loads the vector v of a row of a tile; the last one may be partial. */
 #define LOAD_VECTOR(pointer, v)                                                                    \
     ((v) == vectors - 1 && !is_whole ? ACC(load_some)((pointer), last_cols) : ACC(load)(pointer))
@@ -42,31 +46,29 @@ TILE(finish_vectors)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, cons
 }
 
 #if HAS_BF16_D
-/* Rounds sums in memory to BF16, with at most ReLU before. Rows of whole pairs of vectors are
- * stored two vectors at once; a loop for all rows took a fifth longer for one vector. */
+/* Rounds sums in memory to BF16, with at most ReLU before, two vectors at once where a row has them.
+ * A loop for all rows took a fifth longer for one vector. */
 static inline TARGET void TILE(round_sums)(const tgi_tile *t, uint16_t *d, const ACC(elem) * sums,
                                            int rows)
 {
-    const ACC(vec) zero = ACC(zero)();
-    const int is_relu = t->activation == TG_ACTIVATION_RELU, pair = 2 * VECTOR_ELEMS;
-    const int sums_row = TILE_VECTORS * VECTOR_ELEMS;
-    for (; t->cols % pair == 0 && rows > 0; rows--, d += t->d_row, sums += sums_row)
-        for (int j = 0; j < t->cols; j += pair) {
-            ACC(vec) first = ACC(load)(sums + j), second = ACC(load)(sums + j + VECTOR_ELEMS);
-            if (is_relu) {
-                first = ACC(max)(zero, first); /* the second one if it is NaN or -0 */
-                second = ACC(max)(zero, second);
-            }
-            IN(round_two)(d + j, first, second);
-        }
-    for (; rows > 0; rows--, d += t->d_row, sums += sums_row)
-        for (int j = 0; j < t->cols; j += VECTOR_ELEMS) {
-            const int left = t->cols - j;
-            ACC(vec) sum = ACC(load)(sums + j);
-            if (is_relu)
-                sum = ACC(max)(zero, sum);
-            IN(round)(d + j, sum, left < VECTOR_ELEMS ? left : VECTOR_ELEMS);
-        }
+    /* A sum that is NaN or equals the least one is the second operand, and stays. */
+    const ACC(vec) least = ACC(set)(t->activation == TG_ACTIVATION_RELU ? 0.0F : -INFINITY);
+    const int64_t d_row = t->d_row, sums_row = TILE_VECTORS * VECTOR_ELEMS;
+    const int cols = t->cols, pair = 2 * VECTOR_ELEMS;
+    for (int j = 0; j < cols;) {
+        const int left = cols - j, done = left >= pair ? pair : VECTOR_ELEMS;
+        const ACC(elem) *from = sums + j;
+        uint16_t *to = d + j;
+        if (left >= pair)
+            for (int i = 0; i < rows; i++, from += sums_row, to += d_row)
+                IN(round_two)(to, ACC(max)(least, ACC(load)(from)),
+                              ACC(max)(least, ACC(load)(from + VECTOR_ELEMS)));
+        else
+            for (int i = 0; i < rows; i++, from += sums_row, to += d_row)
+                IN(round_some)(to, ACC(max)(least, ACC(load)(from)),
+                               left < VECTOR_ELEMS ? left : VECTOR_ELEMS);
+        j += done;
+    }
 }
 
 /* Takes the steps of a vector of each row before D is rounded, on sums in memory. The pointers are

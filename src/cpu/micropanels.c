@@ -347,7 +347,7 @@ static void run_along(tile_walk *walk)
     }
 }
 
-/* Forms all rows of a single micropanel by one call. */
+/* Forms all rows of the block by one call. */
 static void run_tall(tile_walk *walk)
 {
     const tgi_micropanels *s = walk->micropanels;
@@ -356,6 +356,7 @@ static void run_tall(tile_walk *walk)
     tile->k = p->k;
     tile->tile_count = s->rows;
     tile->a_stride = p->a.row;
+    tile->b_tile_stride = s->b.micropanel_elems;
     tile->bias_tile_stride = tile->bias == TG_BIAS_ROW;
     tile->tail = s->a.tail;
     tile->cols = (int)s->cols;

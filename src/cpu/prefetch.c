@@ -8,8 +8,8 @@
  * nothing. */
 #define STRIDE_MIN (TGI_CACHE_LINE_BYTES / 8)
 
-/* Rows of a tall matrix are prefetched so many bytes ahead. */
-#define TALL_AHEAD 4096
+/* Rows side by side are prefetched so many bytes ahead. */
+#define RUN_AHEAD 4096
 
 /* A larger block costs more instructions than it saves time, as the lines that are waited for are
  * then a small part. */
@@ -41,25 +41,19 @@ void tgi_cpu_start_prefetch(tgi_prefetch *prefetch, const void *start, int64_t r
     prefetch->row_count = row_count;
 }
 
-void tgi_cpu_start_tall(tgi_tall_prefetch *prefetch, const void *start, int64_t row_bytes,
-                        int64_t used_bytes, int64_t rows, int64_t block_rows)
+tgi_ahead tgi_cpu_find_row_ahead(int64_t row_bytes, int64_t used_bytes, int64_t rows, int64_t steps)
 {
-    const int is_one_run = row_bytes >= used_bytes && row_bytes < used_bytes + TGI_CACHE_LINE_BYTES;
-    const int64_t run_bytes = is_one_run ? row_bytes : used_bytes;
-    const int64_t skipped = tgi_divide_up(TALL_AHEAD, run_bytes), left = rows - skipped;
-    const char *at = (const char *)start + skipped * row_bytes;
-    const int64_t row_lines = tgi_divide_up(used_bytes, TGI_CACHE_LINE_BYTES);
-    const int64_t block_bytes = block_rows * run_bytes;
-    prefetch->lines = (tgi_prefetch){.stride = TGI_CACHE_LINE_BYTES};
-    prefetch->block_lines = left <= 0 ? 0 : block_rows * row_lines;
-    if (is_one_run) {
-        prefetch->block_lines =
-            left <= 0 ? 0 : tgi_divide_up(block_bytes, TGI_CACHE_LINE_BYTES);
-        tgi_cpu_start_prefetch(&prefetch->lines, at, left * row_bytes, 0, 1);
-        prefetch->lines.stride = block_bytes / tgi_divide_up(block_bytes, TGI_CACHE_LINE_BYTES);
-    } else {
-        tgi_cpu_start_prefetch(&prefetch->lines, at, used_bytes, row_bytes, left);
-    }
+    const int64_t line = TGI_CACHE_LINE_BYTES;
+    const int is_one_run = row_bytes >= used_bytes && row_bytes < used_bytes + line;
+    if (!is_one_run || steps == 0)
+        return (tgi_ahead){.bytes = rows * row_bytes,
+                           .stride = row_bytes,
+                           .step = line,
+                           .count = steps > 0 ? (int)rows : 0};
+    const int64_t lines = tgi_divide_up(rows * row_bytes, line);
+    const int64_t count = tgi_divide_up(lines, steps);
+    return (tgi_ahead){
+        .bytes = RUN_AHEAD, .stride = line, .step = count * line, .count = (int)count};
 }
 
 tgi_prefetch *tgi_cpu_pace_prefetches(tgi_prefetch *prefetches, int count, int64_t iterations)

@@ -67,22 +67,16 @@ static inline __attribute__((always_inline)) void tgi_cpu_prefetch_next(tgi_pref
     }
 }
 
-/* A tall matrix, whose rows are prefetched block by block, some KB before they are read or written. */
-typedef struct tgi_tall_prefetch {
-    tgi_prefetch lines;
-    int64_t block_lines; /* lines of a block, which lines.stride makes whole */
-} tgi_tall_prefetch;
+/* How a loop over blocks of rows prefetches: in each of its steps `count` lines, `stride` bytes
+ * apart, from `bytes` behind the block's first row on, and `step` bytes further in the next step. */
+typedef struct tgi_ahead {
+    int64_t bytes, stride, step;
+    int count;
+} tgi_ahead;
 
-/* Begins `prefetch` with the rows behind the first ones of `rows`. Rows are row_bytes apart, and
- * used_bytes of each are read or written, in blocks of block_rows. */
-void tgi_cpu_start_tall(tgi_tall_prefetch *prefetch, const void *start, int64_t row_bytes,
-                        int64_t used_bytes, int64_t rows, int64_t block_rows);
-
-/* Prefetches `count` lines. */
-static inline void tgi_cpu_prefetch_tall(tgi_tall_prefetch *prefetch, int64_t count)
-{
-    for (; count > 0; count--)
-        tgi_cpu_prefetch_next(&prefetch->lines);
-}
+/* Returns it for blocks of `rows` rows, row_bytes apart, of which used_bytes are read or written in
+ * `steps` steps. Rows side by side are prefetched as one run, some KB ahead, as the processor
+ * follows such runs; of others the next block is. */
+tgi_ahead tgi_cpu_find_row_ahead(int64_t row_bytes, int64_t used_bytes, int64_t rows, int64_t steps);
 
 #endif

@@ -84,15 +84,16 @@ static TARGET void TILE(tall)(const tgi_tile *t, const void *a_start, const void
     const int64_t d_bytes = t->is_bf16 ? 2 : 4;
     const int64_t a_row = t->a_stride * (int64_t)sizeof(uint16_t), c_row = t->c_row * d_bytes;
     const int64_t d_row = t->d_row * d_bytes, bias_row = t->bias_tile_stride * d_bytes;
-    tgi_tall_prefetch of_a, of_d;
-    tgi_cpu_start_tall(&of_a, a, a_row, t->k * (int64_t)sizeof(uint16_t), t->tile_count,
-                       TALL_ROWS);
-    tgi_cpu_start_tall(&of_d, d, d_row, t->cols * d_bytes, t->tile_count, TALL_ROWS);
+    const tgi_ahead of_a =
+        tgi_cpu_find_row_ahead(a_row, t->k * (int64_t)sizeof(uint16_t), TALL_ROWS, 1);
+    const tgi_ahead of_d = tgi_cpu_find_row_ahead(d_row, t->cols * d_bytes, TALL_ROWS, 1);
     for (int64_t left = t->tile_count, rows; left > 0; left -= rows) {
         rows = left >= TALL_ROWS ? TALL_ROWS : left >= 4 ? 4 : 1;
         if (left >= TALL_ROWS) {
-            tgi_cpu_prefetch_tall(&of_a, of_a.block_lines);
-            tgi_cpu_prefetch_tall(&of_d, of_d.block_lines);
+            for (int i = 0; i < of_a.count; i++)
+                __builtin_prefetch(a + of_a.bytes + i * of_a.stride);
+            for (int i = 0; i < of_d.count; i++)
+                __builtin_prefetch(d + of_d.bytes + i * of_d.stride);
             TILE(tall_block)(t, a, b, c, d, bias, alpha, beta, TALL_ROWS);
         } else if (left >= 4) {
             TILE(tall_block)(t, a, b, c, d, bias, alpha, beta, 4);

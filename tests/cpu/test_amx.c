@@ -35,6 +35,10 @@ static void bf16x2_round(uint16_t *p, fp32_vec x, int n)
 {
     bf16_store_some(p, x, n);
 }
+static void bf16x2_round_some(uint16_t *p, fp32_vec x, int n)
+{
+    bf16x2_round(p, x, n);
+}
 static int bf16x2_find_subnormal(fp32_vec x)
 {
     int lanes = 0;
