@@ -106,8 +106,11 @@ static TARGET void TILE(tall_block)(const TILE(tall_walk) * walk, const char *a,
             TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 0, 1);
         else
             TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 0, 0);
-        TILE(finish_tile)(t, (void *)d, (const void *)c, sums, (const void *)bias, t->rows,
-                          alpha, beta);
+        if (t->is_bf16 && !t->is_by_memory)
+            TILE(round_sums)(t, (void *)d, sums, t->rows);
+        else
+            TILE(finish_tile)(t, (void *)d, (const void *)c, sums, (const void *)bias, t->rows,
+                              alpha, beta);
         b += t->b_tile_stride * (int64_t)sizeof(uint32_t);
         c += TILE_ROWS * d_bytes;
         d += TILE_ROWS * d_bytes;

@@ -200,13 +200,16 @@ TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start, con
 }
 
 /* The columns choose the body. Where masks cost nothing, tiles with fewer than all rows have masked
- * bodies alone, which leave a third of the code. */
-#define HAS_WHOLE_BODY(rows) (!HAS_NARROW_TILES || (rows) == TILE_ROWS)
+ * bodies alone, which leave a third of the code, and so have tiles of pairs with fewer than all
+ * vectors. */
+#define HAS_WHOLE_BODY(rows, vectors)                                                              \
+    (!HAS_NARROW_TILES ||                                                                          \
+     ((rows) == TILE_ROWS && (K_PER_ELEM == 1 || (vectors) == TILE_VECTORS)))
 #define RUN_LINE(rows, vectors, order, is_whole)                                                   \
     TILE(tile_line)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole)
 #if TILE_VECTORS == 3
 #define WIDEST_TILE(rows, order)                                                                   \
-    if (HAS_WHOLE_BODY(rows) && t->cols == 3 * VECTOR_ELEMS) {                                     \
+    if (HAS_WHOLE_BODY(rows, 3) && t->cols == 3 * VECTOR_ELEMS) {                                  \
         RUN_LINE(rows, 3, order, 1);                                                               \
     } else if (t->cols > 2 * VECTOR_ELEMS) {                                                       \
         RUN_LINE(rows, 3, order, 0);                                                               \
@@ -218,7 +221,7 @@ TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start, con
 #define NARROWEST_TILE(rows, order)
 #else
 #define NARROWEST_TILE(rows, order)                                                                \
-    if (HAS_WHOLE_BODY(rows) && t->cols == VECTOR_ELEMS) {                                         \
+    if (HAS_WHOLE_BODY(rows, 1) && t->cols == VECTOR_ELEMS) {                                      \
         RUN_LINE(rows, 1, order, 1);                                                               \
     } else if (t->cols <= VECTOR_ELEMS) {                                                          \
         RUN_LINE(rows, 1, order, 0);                                                               \
@@ -227,7 +230,7 @@ TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start, con
 #define CHOOSE_BODY(rows, order)                                                                   \
     WIDEST_TILE(rows, order)                                                                       \
     NARROWEST_TILE(rows, order)                                                                    \
-    if (HAS_WHOLE_BODY(rows) && t->cols == 2 * VECTOR_ELEMS) {                                     \
+    if (HAS_WHOLE_BODY(rows, 2) && t->cols == 2 * VECTOR_ELEMS) {                                  \
         RUN_LINE(rows, 2, order, 1);                                                               \
     } else {                                                                                       \
         RUN_LINE(rows, 2, order, 0);                                                               \
