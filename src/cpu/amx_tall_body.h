@@ -5,6 +5,11 @@
  */
 #include "core/checked.h"
 
+/* A block of A that is prefetched a block ahead has at most so many bytes, which fit in L1 with the
+ * block before, and one of D so many, which fit in L2. */
+#define TALL_A_BYTES 32768
+#define TALL_D_BYTES 65536
+
 /* The state of a call. */
 typedef struct TILE(tall_walk) {
     tgi_tile *t; /* its rows and columns are those of the tile */
@@ -136,9 +141,20 @@ static TARGET void TILE(tall)(const tgi_tile *given, const void *a_start, const 
             .a_row = tile.a_stride * (int64_t)sizeof(uint16_t),
             .steps = is_narrow ? 1 : k / (2 * SIDE),
             .tail = is_narrow ? 0 : (int)(k % (2 * SIDE))};
-    const int64_t tiles = tgi_divide_up(cols, TILE_ROWS);
-    walk.of_a = tgi_cpu_find_row_ahead(walk.a_row, k_bytes, TILE_ROWS, walk.steps);
-    walk.of_d = tgi_cpu_find_row_ahead(d_row, cols * d_bytes, TILE_ROWS, tiles);
+    const tgi_row_blocks a_blocks = {.row_bytes = walk.a_row,
+                                     .used_bytes = k_bytes,
+                                     .rows = TILE_ROWS,
+                                     .all_rows = tile.tile_count,
+                                     .steps = walk.steps,
+                                     .most_bytes = TALL_A_BYTES};
+    const tgi_row_blocks d_blocks = {.row_bytes = d_row,
+                                     .used_bytes = cols * d_bytes,
+                                     .rows = TILE_ROWS,
+                                     .all_rows = tile.tile_count,
+                                     .steps = tgi_divide_up(cols, TILE_ROWS),
+                                     .most_bytes = TALL_D_BYTES};
+    walk.of_a = tgi_cpu_find_row_ahead(&a_blocks);
+    walk.of_d = tgi_cpu_find_row_ahead(&d_blocks);
     tile.rows = 0;
     for (int64_t left = tile.tile_count; left > 0; left -= tile.rows) {
         const int rows = left < TILE_ROWS ? (int)left : TILE_ROWS;
@@ -153,3 +169,6 @@ static TARGET void TILE(tall)(const tgi_tile *given, const void *a_start, const 
     }
     TILE_RELEASE();
 }
+
+#undef TALL_A_BYTES
+#undef TALL_D_BYTES

@@ -8,8 +8,11 @@
  * nothing. */
 #define STRIDE_MIN (TGI_CACHE_LINE_BYTES / 8)
 
-/* Rows side by side are prefetched so many bytes ahead. */
+/* Rows side by side are prefetched at least so many bytes ahead, and long ones that are not so many
+ * steps. Rows of so many steps are long. */
 #define RUN_AHEAD 4096
+#define STEPS_AHEAD 4
+#define LONG_STEPS 8
 
 /* A larger block costs more instructions than it saves time, as the lines that are waited for are
  * then a small part. */
@@ -41,19 +44,25 @@ void tgi_cpu_start_prefetch(tgi_prefetch *prefetch, const void *start, int64_t r
     prefetch->row_count = row_count;
 }
 
-tgi_ahead tgi_cpu_find_row_ahead(int64_t row_bytes, int64_t used_bytes, int64_t rows, int64_t steps)
+tgi_ahead tgi_cpu_find_row_ahead(const tgi_row_blocks *blocks)
 {
-    const int64_t line = TGI_CACHE_LINE_BYTES;
-    const int is_one_run = row_bytes >= used_bytes && row_bytes < used_bytes + line;
-    if (!is_one_run || steps == 0)
-        return (tgi_ahead){.bytes = rows * row_bytes,
-                           .stride = row_bytes,
-                           .step = line,
-                           .count = steps > 0 ? (int)rows : 0};
-    const int64_t lines = tgi_divide_up(rows * row_bytes, line);
-    const int64_t count = tgi_divide_up(lines, steps);
-    return (tgi_ahead){
-        .bytes = RUN_AHEAD, .stride = line, .step = count * line, .count = (int)count};
+    const int64_t line = TGI_CACHE_LINE_BYTES, row_bytes = blocks->row_bytes, rows = blocks->rows;
+    const int64_t steps = blocks->steps, block_bytes = rows * row_bytes;
+    const int is_run =
+        row_bytes >= blocks->used_bytes && row_bytes < blocks->used_bytes + line && steps > 0;
+    if (is_run && blocks->all_rows > 2 * rows && block_bytes <= blocks->most_bytes) {
+        const int64_t count = tgi_divide_up(tgi_divide_up(block_bytes, line), steps);
+        return (tgi_ahead){.bytes = block_bytes > RUN_AHEAD ? block_bytes : RUN_AHEAD,
+                           .stride = line,
+                           .step = count * line,
+                           .count = (int)count};
+    }
+    const int is_long = steps >= LONG_STEPS;
+    const int64_t count = is_long || blocks->all_rows > rows ? rows : 0;
+    return (tgi_ahead){.bytes = is_long ? STEPS_AHEAD * line : block_bytes,
+                       .stride = row_bytes,
+                       .step = line,
+                       .count = (int)(count < blocks->all_rows ? count : blocks->all_rows)};
 }
 
 tgi_prefetch *tgi_cpu_pace_prefetches(tgi_prefetch *prefetches, int count, int64_t iterations)

@@ -74,9 +74,16 @@ typedef struct tgi_ahead {
     int count;
 } tgi_ahead;
 
-/* Returns it for blocks of `rows` rows, row_bytes apart, of which used_bytes are read or written in
- * `steps` steps. Rows side by side are prefetched as one run, some KB ahead, as the processor
- * follows such runs; of others the next block is. */
-tgi_ahead tgi_cpu_find_row_ahead(int64_t row_bytes, int64_t used_bytes, int64_t rows, int64_t steps);
+/* Rows of which a block reads or writes used_bytes of row_bytes in `steps` steps. */
+typedef struct tgi_row_blocks {
+    int64_t row_bytes, used_bytes;
+    int64_t rows, all_rows; /* of a block, and of all of them */
+    int64_t steps, most_bytes; /* a larger block is not prefetched as a whole */
+} tgi_row_blocks;
+
+/* Returns it for such blocks. Rows side by side are prefetched as a run, as the processor follows
+ * runs, a block ahead. Long rows and those of few blocks are prefetched some steps ahead, and short
+ * ones that lie apart in the block before. */
+tgi_ahead tgi_cpu_find_row_ahead(const tgi_row_blocks *blocks);
 
 #endif

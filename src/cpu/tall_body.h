@@ -84,9 +84,18 @@ static TARGET void TILE(tall)(const tgi_tile *t, const void *a_start, const void
     const int64_t d_bytes = t->is_bf16 ? 2 : 4;
     const int64_t a_row = t->a_stride * (int64_t)sizeof(uint16_t), c_row = t->c_row * d_bytes;
     const int64_t d_row = t->d_row * d_bytes, bias_row = t->bias_tile_stride * d_bytes;
-    const tgi_ahead of_a =
-        tgi_cpu_find_row_ahead(a_row, t->k * (int64_t)sizeof(uint16_t), TALL_ROWS, 1);
-    const tgi_ahead of_d = tgi_cpu_find_row_ahead(d_row, t->cols * d_bytes, TALL_ROWS, 1);
+    const tgi_row_blocks a_blocks = {.row_bytes = a_row,
+                                     .used_bytes = t->k * (int64_t)sizeof(uint16_t),
+                                     .rows = TALL_ROWS,
+                                     .all_rows = t->tile_count,
+                                     .steps = 1,
+                                     .most_bytes = TALL_ROWS * a_row};
+    tgi_row_blocks d_blocks = a_blocks;
+    d_blocks.row_bytes = d_row;
+    d_blocks.used_bytes = t->cols * d_bytes;
+    d_blocks.most_bytes = TALL_ROWS * d_row;
+    const tgi_ahead of_a = tgi_cpu_find_row_ahead(&a_blocks);
+    const tgi_ahead of_d = tgi_cpu_find_row_ahead(&d_blocks);
     for (int64_t left = t->tile_count, rows; left > 0; left -= rows) {
         rows = left >= TALL_ROWS ? TALL_ROWS : left >= 4 ? 4 : 1;
         if (left >= TALL_ROWS) {
