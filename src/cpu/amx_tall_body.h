@@ -16,7 +16,7 @@ typedef struct TILE(tall_walk) {
     const char *b;
     int64_t a_row, steps; /* bytes of a row of A, whole steps of k in registers of all columns */
     int tail;             /* numbers of A in a last step that is copied beside zeros, or 0 */
-    tgi_ahead of_a, of_d;
+    tgi_ahead of_a, of_c, of_d; /* of_c has no lines if there is no C beside D */
 } TILE(tall_walk);
 
 /* Gives the registers their shapes for `rows` rows, at most 32, and steps of `pairs` pairs. */
@@ -92,7 +92,7 @@ static TARGET void TILE(tall_block)(const TILE(tall_walk) * walk, const char *a,
     _Alignas(64) float sums[TILE_ROWS * TILE_ROWS];
     tgi_tile *t = walk->t;
     const int64_t d_bytes = t->is_bf16 ? 2 : 4, a_row = walk->a_row;
-    const int64_t bias_step = t->bias == TG_BIAS_COL ? TILE_ROWS * d_bytes : 0;
+    const int64_t bias_stride = t->bias == TG_BIAS_COL ? TILE_ROWS * d_bytes : 0;
     const char *b = walk->b, *a_ahead = a + walk->of_a.bytes, *d_ahead = d + walk->of_d.bytes;
     int a_count = walk->of_a.count;
     for (int i = 0; walk->tail && i < t->rows; i++)
@@ -102,6 +102,8 @@ static TARGET void TILE(tall_block)(const TILE(tall_walk) * walk, const char *a,
         t->cols = left < TILE_ROWS ? (int)left : TILE_ROWS;
         for (int i = 0; i < walk->of_d.count; i++)
             __builtin_prefetch(d_ahead + i * walk->of_d.stride, 0, 2);
+        for (int i = 0; i < walk->of_c.count; i++)
+            __builtin_prefetch(c + walk->of_c.bytes + i * walk->of_c.stride, 0, 2);
         d_ahead += walk->of_d.step;
         if (t->rows > SIDE && t->cols > SIDE)
             TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 1, 1);
@@ -111,16 +113,40 @@ static TARGET void TILE(tall_block)(const TILE(tall_walk) * walk, const char *a,
             TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 0, 1);
         else
             TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 0, 0);
+        void *to = d;
+        const void *before = c, *added = bias;
         if (t->is_bf16 && !t->is_by_memory)
-            TILE(round_sums)(t, (void *)d, sums, t->rows);
+            TILE(round_sums)(t, to, sums, t->rows);
         else
-            TILE(finish_tile)(t, (void *)d, (const void *)c, sums, (const void *)bias, t->rows,
-                              alpha, beta);
+            TILE(finish_tile)(t, to, before, sums, added, t->rows, alpha, beta);
         b += t->b_tile_stride * (int64_t)sizeof(uint32_t);
         c += TILE_ROWS * d_bytes;
         d += TILE_ROWS * d_bytes;
-        bias += bias_step;
+        bias += bias_stride;
     }
+}
+
+/* Sets what the blocks prefetch. A function of its own keeps its frame from the stack of others. */
+static __attribute__((noinline)) void TILE(set_ahead)(TILE(tall_walk) * walk, int64_t cols,
+                                                      int64_t d_bytes, int has_c)
+{
+    const tgi_tile *t = walk->t;
+    tgi_row_blocks blocks = {.row_bytes = walk->a_row,
+                             .used_bytes = t->k * (int64_t)sizeof(uint16_t),
+                             .rows = TILE_ROWS,
+                             .all_rows = t->tile_count,
+                             .steps = walk->steps,
+                             .most_bytes = TALL_A_BYTES};
+    walk->of_a = tgi_cpu_find_row_ahead(&blocks);
+    blocks.row_bytes = t->d_row * d_bytes;
+    blocks.used_bytes = cols * d_bytes;
+    blocks.steps = tgi_divide_up(cols, TILE_ROWS);
+    blocks.most_bytes = TALL_D_BYTES;
+    walk->of_d = tgi_cpu_find_row_ahead(&blocks);
+    blocks.row_bytes = t->c_row * d_bytes;
+    blocks.most_bytes = 0;
+    if (has_c)
+        walk->of_c = tgi_cpu_find_row_ahead(&blocks);
 }
 
 static TARGET void TILE(tall)(const tgi_tile *given, const void *a_start, const void *b,
@@ -131,7 +157,7 @@ static TARGET void TILE(tall)(const tgi_tile *given, const void *a_start, const 
     const char *a = a_start, *c = c_start, *bias = bias_start;
     char *d = d_start;
     const int64_t k = tile.k, d_bytes = tile.is_bf16 ? 2 : 4, cols = tile.cols;
-    const int64_t k_bytes = k * (int64_t)sizeof(uint16_t), d_row = tile.d_row * d_bytes;
+    const int64_t d_row = tile.d_row * d_bytes;
     /* An even k of less than a step has registers of fewer columns, so that nothing behind a row
      * of A is read. A tail of another k is copied. */
     const int is_narrow = k < 2 * SIDE && k % 2 == 0;
@@ -141,20 +167,7 @@ static TARGET void TILE(tall)(const tgi_tile *given, const void *a_start, const 
             .a_row = tile.a_stride * (int64_t)sizeof(uint16_t),
             .steps = is_narrow ? 1 : k / (2 * SIDE),
             .tail = is_narrow ? 0 : (int)(k % (2 * SIDE))};
-    const tgi_row_blocks a_blocks = {.row_bytes = walk.a_row,
-                                     .used_bytes = k_bytes,
-                                     .rows = TILE_ROWS,
-                                     .all_rows = tile.tile_count,
-                                     .steps = walk.steps,
-                                     .most_bytes = TALL_A_BYTES};
-    const tgi_row_blocks d_blocks = {.row_bytes = d_row,
-                                     .used_bytes = cols * d_bytes,
-                                     .rows = TILE_ROWS,
-                                     .all_rows = tile.tile_count,
-                                     .steps = tgi_divide_up(cols, TILE_ROWS),
-                                     .most_bytes = TALL_D_BYTES};
-    walk.of_a = tgi_cpu_find_row_ahead(&a_blocks);
-    walk.of_d = tgi_cpu_find_row_ahead(&d_blocks);
+    TILE(set_ahead)(&walk, cols, d_bytes, beta != 0.0 && c != d);
     tile.rows = 0;
     for (int64_t left = tile.tile_count; left > 0; left -= tile.rows) {
         const int rows = left < TILE_ROWS ? (int)left : TILE_ROWS;

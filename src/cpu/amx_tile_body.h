@@ -18,7 +18,9 @@
 #define TILE_VECTORS (32 / VECTOR_ELEMS)
 #define HAS_BF16_D 1
 #define D_AT(d, i) ((void *)((uintptr_t)(d) + (uintptr_t)((i) * (t->is_bf16 ? 2 : 4))))
+#ifndef AMX_SHARES_FINISH
 #include "cpu/finish_tile_body.h"
+#endif
 
 #define SIDE 16     /* rows of a register, and 32-bit elements of its rows */
 #define OWN_STEPS 8 /* steps of k ahead that a tile without a next one prefetches its own A */

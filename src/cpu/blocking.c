@@ -31,6 +31,9 @@
  * take, whose sums go through memory outside the tile. */
 #define ROUNDING_SHARE 0.5
 
+/* A tile takes so much of a tile's cycles if one call forms all rows. */
+#define TALL_TILE_SHARE 0.6
+
 /* A core reads at most so many bytes a cycle from L2. */
 #define READ_BYTES_PER_CYCLE 64.0
 
@@ -80,8 +83,8 @@ static int is_d_direct(const tgi_problem *p, const tgi_tile_set *tiles)
 
 /* Returns 1 if one call forms all rows of a task: A lies along k, all of k is summed at once, and D
  * has at most one vector of columns or, on AMX, B stays in L2. */
-static int is_tall(const tgi_machine *machine, const tgi_problem *p,
-                   const tgi_isa_kernels *kernels, int64_t chunk_k)
+static int is_tall(const tgi_machine *machine, const tgi_problem *p, const tgi_isa_kernels *kernels,
+                   int64_t chunk_k)
 {
     const tgi_tile_set *tiles = kernels->tiles;
     const int64_t b_bytes = p->k * p->n * tgi_type_bytes(p->type);
@@ -315,9 +318,10 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     work->macs_per_cycle = macs_per_cycle;
     /* Tiles that follow rows each begin with another micropanel of B, whose first rows they wait
      * for. Sums in registers of AMX go to memory first. */
-    const double tile_cycles = tiles->open               ? f->packed_open_tile_cycles
-                               : decision->is_along_rows ? f->packed_row_tile_cycles
-                                                         : f->packed_tile_cycles;
+    const double tile_cycles = (tiles->open               ? f->packed_open_tile_cycles
+                                : decision->is_along_rows ? f->packed_row_tile_cycles
+                                                          : f->packed_tile_cycles) *
+                               (decision->is_tall ? TALL_TILE_SHARE : 1.0);
     work->fixed_cycles = f->packed_task_cycles * tasks + tile_cycles * tile_count;
     /* Micropanels of a B in place are narrow columns, unless its rows are hardly wider. */
     double b_bytes = (double)(p->k * p->n) * (double)tgi_type_bytes(p->type);

@@ -3,8 +3,12 @@
  * few, else through memory.
  */
 
+/* Elements from row to row of sums in memory. Tiles of pairs and of AMX share these functions. */
 #if HAS_BF16_D
 #include <math.h>
+#define SUMS_ROW(t) ((t)->sums_row)
+#else
+#define SUMS_ROW(t) (TILE_VECTORS * VECTOR_ELEMS)
 #endif
 
 /* Loads the vector v of a row of a tile; the last one may be partial. */
@@ -39,35 +43,36 @@ TILE(finish_vectors)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, cons
             ACC(stream)(d, sum);
         else
             ACC(store)(d, sum);
-        sums += TILE_VECTORS * VECTOR_ELEMS;
+        sums += SUMS_ROW(t);
         c += t->c_row;
         d += t->d_row;
     }
 }
 
 #if HAS_BF16_D
-/* Rounds sums in memory to BF16, with at most ReLU before, two vectors at once where a row has them.
- * A loop for all rows took a fifth longer for one vector. */
+/* Rounds sums in memory to BF16, with at most ReLU before, two vectors at once where a row has
+ * them. A loop for all rows took a fifth longer for one vector. */
 static inline TARGET void TILE(round_sums)(const tgi_tile *t, uint16_t *d, const ACC(elem) * sums,
                                            int rows)
 {
     /* A sum that is NaN or equals the least one is the second operand, and stays. */
     const ACC(vec) least = ACC(set)(t->activation == TG_ACTIVATION_RELU ? 0.0F : -INFINITY);
-    const int64_t d_row = t->d_row, sums_row = TILE_VECTORS * VECTOR_ELEMS;
+    const int64_t d_row = t->d_row, sums_row = SUMS_ROW(t);
     const int cols = t->cols, pair = 2 * VECTOR_ELEMS;
-    for (int j = 0; j < cols;) {
-        const int left = cols - j, done = left >= pair ? pair : VECTOR_ELEMS;
-        const ACC(elem) *from = sums + j;
-        uint16_t *to = d + j;
-        if (left >= pair)
-            for (int i = 0; i < rows; i++, from += sums_row, to += d_row)
-                IN(round_two)(to, ACC(max)(least, ACC(load)(from)),
-                              ACC(max)(least, ACC(load)(from + VECTOR_ELEMS)));
-        else
-            for (int i = 0; i < rows; i++, from += sums_row, to += d_row)
-                IN(round_some)(to, ACC(max)(least, ACC(load)(from)),
-                               left < VECTOR_ELEMS ? left : VECTOR_ELEMS);
-        j += done;
+    int j = 0;
+    for (; j + pair <= cols; j += pair)
+        for (int i = 0; i < rows; i++) {
+            const ACC(elem) *from = sums + i * sums_row + j;
+            const ACC(vec) first = ACC(max)(least, ACC(load)(from));
+            const ACC(vec) second = ACC(max)(least, ACC(load)(from + VECTOR_ELEMS));
+            IN(round_two)(d + i * d_row + j, first, second);
+        }
+    for (; j < cols; j += VECTOR_ELEMS) {
+        const int left = cols - j < VECTOR_ELEMS ? cols - j : VECTOR_ELEMS;
+        for (int i = 0; i < rows; i++) {
+            const ACC(vec) sum = ACC(load)(sums + i * sums_row + j);
+            IN(round_some)(d + i * d_row + j, ACC(max)(least, sum), left);
+        }
     }
 }
 
@@ -80,11 +85,10 @@ static inline TARGET int TILE(take_bf16_steps)(const tgi_tile *t, const uint16_t
     const ACC(vec) alpha = ACC(set)((ACC(elem))alpha_value);
     const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
     /* To add -0 changes no sum. */
-    const ACC(vec) added =
-        t->bias != TG_BIAS_NONE ? bf16_load_some(bias, cols) : ACC(set)(-0.0F);
+    const ACC(vec) added = t->bias != TG_BIAS_NONE ? bf16_load_some(bias, cols) : ACC(set)(-0.0F);
     const int has_c = beta_value != 0.0;
     int subnormal_lanes = 0;
-    for (; rows > 0; rows--, sums += TILE_VECTORS * VECTOR_ELEMS, c += t->c_row) {
+    for (; rows > 0; rows--, sums += SUMS_ROW(t), c += t->c_row) {
         ACC(vec) sum;
         TGI_COMBINE(sum, ACC(mul), ACC(fma), alpha, ACC(load)(sums), has_c, beta,
                     bf16_load_some(c, cols));
@@ -103,7 +107,7 @@ static __attribute__((noinline)) TARGET void TILE(finish_bf16)(const tgi_tile *t
                                                                const uint16_t *bias, int rows,
                                                                double alpha, double beta)
 {
-    const int sums_row = TILE_VECTORS * VECTOR_ELEMS;
+    const int sums_row = SUMS_ROW(t);
     const ACC_LOCAL(light_steps) relu = {.alpha = 1, .is_relu = 1}, none = {.is_none = 1};
     int has_subnormal = 0;
     for (int j = 0; t->is_by_memory && j < t->cols; j += VECTOR_ELEMS) {
@@ -117,10 +121,9 @@ static __attribute__((noinline)) TARGET void TILE(finish_bf16)(const tgi_tile *t
     }
     if (has_subnormal)
         ACC_LOCAL(write_rows)
-        (d, t->d_row, sums, sums_row, rows, t->cols, 1, TG_TYPE_BF16,
-         t->activation == TG_ACTIVATION_RELU ? &relu : &none);
-    else
-        TILE(round_sums)(t, d, sums, rows);
+    (d, t->d_row, sums, sums_row, rows, t->cols, 1, TG_TYPE_BF16,
+     t->activation == TG_ACTIVATION_RELU ? &relu : &none);
+    else TILE(round_sums)(t, d, sums, rows);
 }
 #endif
 
@@ -202,3 +205,4 @@ static __attribute__((noinline)) TARGET void TILE(prefetch_c)(const tgi_tile *t,
 }
 
 #undef LOAD_VECTOR
+#undef SUMS_ROW

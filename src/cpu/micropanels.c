@@ -255,6 +255,7 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     walk->target = s->sums ? TO_SUMS : is_fused(s) ? TO_D : TO_FINISH;
     tile->k = s->k_elems;
     tile->b_row = s->b.row;
+    tile->sums_row = s->tiles->cols;
     walk->alpha = 1.0;
     walk->beta = 0.0;
     tile->is_streamed = tile->is_d_far = 0;

@@ -67,8 +67,8 @@ static inline __attribute__((always_inline)) void tgi_cpu_prefetch_next(tgi_pref
     }
 }
 
-/* How a loop over blocks of rows prefetches: in each of its steps `count` lines, `stride` bytes
- * apart, from `bytes` behind the block's first row on, and `step` bytes further in the next step. */
+/* A loop over blocks of rows prefetches `count` lines in each of its steps, `stride` bytes apart,
+ * from `bytes` behind the block's first row on, and `step` bytes further in the next step. */
 typedef struct tgi_ahead {
     int64_t bytes, stride, step;
     int count;
@@ -77,8 +77,8 @@ typedef struct tgi_ahead {
 /* Rows of which a block reads or writes used_bytes of row_bytes in `steps` steps. */
 typedef struct tgi_row_blocks {
     int64_t row_bytes, used_bytes;
-    int64_t rows, all_rows; /* of a block, and of all of them */
-    int64_t steps, most_bytes; /* a larger block is not prefetched as a whole */
+    int64_t rows, all_rows;    /* rows of a block, and of all blocks */
+    int64_t steps, most_bytes; /* a larger block is not prefetched as a run */
 } tgi_row_blocks;
 
 /* Returns it for such blocks. Rows side by side are prefetched as a run, as the processor follows

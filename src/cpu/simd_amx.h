@@ -16,11 +16,11 @@
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,avx512bf16,amx-tile,"  \
                           "amx-bf16")))
 
-/* Sums are FP32, which AVX-512 finishes. */
-#define activate_amx_fp32 activate_avx512_fp32
-#define write_rows_amx_fp32 write_rows_avx512_fp32
-#define light_steps_amx_fp32 light_steps_avx512_fp32
-#define take_steps_amx_fp32 take_steps_avx512_fp32
+/* Sums are FP32, which the functions of pairs finish. */
+#define AMX_SHARES_FINISH 1
+#define finish_tile_amx_bf16x2_32 finish_tile_avx512_bf16_bf16x2_8
+#define round_sums_amx_bf16x2_32 round_sums_avx512_bf16_bf16x2_8
+#define prefetch_c_amx_bf16x2_32 prefetch_c_avx512_bf16_bf16x2_8
 
 #define TILE_CONFIGURE(config) __asm__ volatile("ldtilecfg %0" : : "m"(config))
 #define TILE_RELEASE() __asm__ volatile("tilerelease")

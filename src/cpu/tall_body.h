@@ -3,9 +3,8 @@
  * products for each of its bytes and of A's, so that rows are read where they lie, with any stride
  * and any k, in blocks of many rows and by one call.
  *
- * The including file has included tile_body.h for pairs. Of a tgi_tile this function reads its
- * strides, columns and epilogue; k counts numbers, tile_count rows, and tile strides are those of a
- * row.
+ * The including file has included tile_body.h for pairs. A tgi_tile here has all rows in its
+ * tile_count. Its k and a_stride count numbers, and its bias_tile_stride is that of a row.
  */
 #include <math.h>
 
@@ -34,8 +33,8 @@ TILE(add_pair)(const uint16_t *const *a, int64_t a_stride, const uint32_t *b, AC
 
 /* Computes `rows` rows. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(tall_block)(const tgi_tile *t, const void *a_start, const uint32_t *b, const void *c,
-                 void *d, const void *bias, double alpha, double beta, const int rows)
+TILE(tall_block)(const tgi_tile *t, const void *a_start, const uint32_t *b, const void *c, void *d,
+                 const void *bias, double alpha, double beta, const int rows)
 {
     ACC(vec) accum[TALL_ROWS];
     const uint16_t *a[TALL_POINTERS];
@@ -84,18 +83,17 @@ static TARGET void TILE(tall)(const tgi_tile *t, const void *a_start, const void
     const int64_t d_bytes = t->is_bf16 ? 2 : 4;
     const int64_t a_row = t->a_stride * (int64_t)sizeof(uint16_t), c_row = t->c_row * d_bytes;
     const int64_t d_row = t->d_row * d_bytes, bias_row = t->bias_tile_stride * d_bytes;
-    const tgi_row_blocks a_blocks = {.row_bytes = a_row,
-                                     .used_bytes = t->k * (int64_t)sizeof(uint16_t),
-                                     .rows = TALL_ROWS,
-                                     .all_rows = t->tile_count,
-                                     .steps = 1,
-                                     .most_bytes = TALL_ROWS * a_row};
-    tgi_row_blocks d_blocks = a_blocks;
-    d_blocks.row_bytes = d_row;
-    d_blocks.used_bytes = t->cols * d_bytes;
-    d_blocks.most_bytes = TALL_ROWS * d_row;
-    const tgi_ahead of_a = tgi_cpu_find_row_ahead(&a_blocks);
-    const tgi_ahead of_d = tgi_cpu_find_row_ahead(&d_blocks);
+    tgi_row_blocks blocks = {.row_bytes = a_row,
+                             .used_bytes = t->k * (int64_t)sizeof(uint16_t),
+                             .rows = TALL_ROWS,
+                             .all_rows = t->tile_count,
+                             .steps = 1,
+                             .most_bytes = TALL_ROWS * a_row};
+    const tgi_ahead of_a = tgi_cpu_find_row_ahead(&blocks);
+    blocks.row_bytes = d_row;
+    blocks.used_bytes = t->cols * d_bytes;
+    blocks.most_bytes = TALL_ROWS * d_row;
+    const tgi_ahead of_d = tgi_cpu_find_row_ahead(&blocks);
     for (int64_t left = t->tile_count, rows; left > 0; left -= rows) {
         rows = left >= TALL_ROWS ? TALL_ROWS : left >= 4 ? 4 : 1;
         if (left >= TALL_ROWS) {
@@ -103,6 +101,8 @@ static TARGET void TILE(tall)(const tgi_tile *t, const void *a_start, const void
                 __builtin_prefetch(a + of_a.bytes + i * of_a.stride);
             for (int i = 0; i < of_d.count; i++)
                 __builtin_prefetch(d + of_d.bytes + i * of_d.stride);
+            for (int i = 0; beta != 0.0 && i < TALL_ROWS; i++)
+                __builtin_prefetch(c + (TALL_ROWS + i) * c_row);
             TILE(tall_block)(t, a, b, c, d, bias, alpha, beta, TALL_ROWS);
         } else if (left >= 4) {
             TILE(tall_block)(t, a, b, c, d, bias, alpha, beta, 4);

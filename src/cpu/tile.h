@@ -39,6 +39,7 @@ typedef struct tgi_tile {
                          opens; 0: there is no such step */
     void *tail;       /* if there is: memory for that step's part of a tile's A */
     int rows, cols;   /* 1 .. those of the set; functions for a single number know their rows */
+    int sums_row;     /* columns of the set, if it has_bf16_d */
     int is_plain;     /* D is the sums as they are */
     int has_room;     /* D has the room of a whole tile, and gets its sums as they are */
     int is_by_memory; /* the sums of a wide tile go to D through memory */

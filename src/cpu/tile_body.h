@@ -203,8 +203,7 @@ TILE(tile_line)(const tgi_tile *t, const void *a_start, const void *b_start, con
  * bodies alone, which leave a third of the code, and so have tiles of pairs with fewer than all
  * vectors. */
 #define HAS_WHOLE_BODY(rows, vectors)                                                              \
-    (!HAS_NARROW_TILES ||                                                                          \
-     ((rows) == TILE_ROWS && (K_PER_ELEM == 1 || (vectors) == TILE_VECTORS)))
+    (!HAS_NARROW_TILES || ((rows) == TILE_ROWS && (K_PER_ELEM == 1 || (vectors) == TILE_VECTORS)))
 #define RUN_LINE(rows, vectors, order, is_whole)                                                   \
     TILE(tile_line)(t, a, b, c, d, bias, alpha, beta, rows, vectors, order, is_whole)
 #if TILE_VECTORS == 3
