@@ -234,7 +234,7 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
      * fourth of the thread's bytes, and with the skipped ones three eighths. B has the rest. */
     const int64_t row_bytes = tgi_round_up(k_bytes, TGI_ALIGN_BYTES);
     const int64_t most_rows = thread_bytes / 4 / row_bytes;
-    int needs_running = p->k > decision->kc && !tgi_cpu_is_d_plain(p);
+    int needs_running = p->k > decision->kc && !tgi_cpu_is_d_plain(p) && !decision->is_transposed;
     const int64_t strip_bytes = l2_bytes / STRIPS_OF_L2;
     int64_t rows = tgi_divide_up(p->m, decision->row_portions);
     int64_t cols = tgi_divide_up(tgi_divide_up(p->n, micropanel_cols), decision->col_portions) *
@@ -301,7 +301,8 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     decision->is_b_packed = must_pack_b(machine, p, tiles);
     int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
     decision->is_d_far = d_bytes > machine->l1_bytes / 2;
-    decision->is_along_rows = must_follow_rows(machine, p, decision->micropanel_cols);
+    decision->is_along_rows =
+        !decision->is_transposed && must_follow_rows(machine, p, decision->micropanel_cols);
     split_for_threads(p, tiles, thread_count, macs_per_cycle, decision);
     choose_blocks(machine, p, tiles, thread_count, decision);
     decision->is_streamed = !tgi_cpu_is_narrow(tiles) && p->k <= decision->kc &&
@@ -329,9 +330,14 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
         work->fixed_cycles += count_narrow_b_cycles(machine, p, b_bytes) * (double)p->batch_count;
     if (!decision->is_a_packed)
         work->fixed_cycles += tgi_cpu_count_strided_cycles(p) * (double)p->batch_count;
-    if (p->d.col != 1) /* elements of D are finished one by one */
-        work->fixed_cycles +=
-            f->apart_cycles * (double)p->m * (double)p->n * (double)p->batch_count;
+    /* Elements of D are transposed, there and back for each chunk but the first one, or they are
+     * finished one by one. */
+    const double apart_cycles =
+        decision->is_transposed
+            ? f->direct_copied_cycles * (double)(2 * tgi_divide_up(p->k, decision->kc) - 1)
+        : p->d.col != 1 ? f->apart_cycles
+                        : 0.0;
+    work->fixed_cycles += apart_cycles * (double)p->m * (double)p->n * (double)p->batch_count;
     const int do_round = tgi_cpu_do_tiles_round(p, tiles);
     if (p->d.col == 1 && !tgi_cpu_is_d_plain(p) && (!do_round || tgi_cpu_has_steps(&p->epilogue)))
         work->fixed_cycles += (do_round ? ROUNDING_SHARE : 1.0) * f->packed_finish_cycles *

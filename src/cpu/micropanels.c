@@ -264,7 +264,8 @@ static inline void start_walk(const tgi_micropanels *s, tile_walk *walk)
     tile->has_room = 0;
     tile->prefetch = s->prefetch;
     if (walk->target != TO_D) {
-        tgi_cpu_set_epilogue(tile, 1.0, 0.0, TG_BIAS_NONE, TG_ACTIVATION_NONE);
+        walk->beta = s->is_added ? 1.0 : 0.0;
+        tgi_cpu_set_epilogue(tile, 1.0, walk->beta, TG_BIAS_NONE, TG_ACTIVATION_NONE);
         walk->d = s->sums;
         walk->c = walk->bias = walk->d;
         tile->d_row = tile->c_row = s->sums_row;

@@ -59,6 +59,7 @@ typedef struct tgi_micropanels {
     tgi_right b;
     void *sums; /* raw sums go here (rows x cols); NULL: they go to D */
     int64_t sums_row;
+    int is_added;  /* 1: they are added to those that lie there */
     void *running; /* running sums of this block if D cannot hold them */
     int64_t running_row;
     int is_first, is_last;

@@ -19,37 +19,31 @@
 #include <string.h>
 
 #include "cpu/blocking.h"
-#include "cpu/packing.h"
+#include "cpu/packed_run.h"
+#include "cpu/transposed.h"
 #include "threads/threads.h"
 
-/* A B along k is prefetched for at most so many rows, and blocks of an A along m for as many
- * columns. More of them multiply for so long that packing hardly counts. */
-#define FEW 128
-
-typedef struct packed_run {
-    tgi_packing packing;
-    tgi_packed_decision decision; /* the plan's; is_streamed is 0 if D's rows are unaligned */
-    int64_t chunk_k, chunk_count;
-    int64_t a_bytes, b_bytes, running_bytes; /* bytes of one thread's blocks */
-    char *thread_blocks;                     /* thread_count x (a + b + running) */
-    char *chunk_sums;                        /* chunk_count x m x n if k is split, else NULL */
-} packed_run;
-
-/* Returns 1 if running sums need rows of the workspace, because D cannot hold them. */
-static int needs_running(const tgi_problem *p, int64_t chunk_count)
+/* Returns the bytes of running sums that need rows of the workspace, because D cannot hold them, or
+ * of the sums of a micropanel of D^T. */
+static int64_t count_running_bytes(const tgi_problem *p, const tgi_packed_decision *decision,
+                                   const tgi_tile_set *tiles)
 {
-    return chunk_count > 1 && !tgi_cpu_is_d_plain(p);
+    const int64_t rows_kept = p->m < TGI_ROWS_KEPT ? p->m : TGI_ROWS_KEPT;
+    if (decision->is_transposed)
+        return decision->mc * decision->micropanel_cols * tiles->accum_bytes;
+    if (p->k <= decision->kc || tgi_cpu_is_d_plain(p))
+        return 0;
+    return rows_kept * tgi_round_up(decision->nc, decision->micropanel_cols) * tiles->accum_bytes;
 }
 
-static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision, packed_run *run)
+static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision,
+                      tgi_packed_run *run)
 {
     const tgi_tile_set *tiles = run->packing.tiles;
     run->chunk_k = decision->kc;
     run->chunk_count = tgi_divide_up(p->k, decision->kc);
     int64_t k_elems = tgi_cpu_count_k_elems(tiles, decision->kc);
-    int64_t nc = tgi_round_up(decision->nc, decision->micropanel_cols);
     int64_t strip_cols = tgi_round_up(decision->strip_cols, decision->micropanel_cols);
-    int64_t rows_kept = p->m < TGI_ROWS_KEPT ? p->m : TGI_ROWS_KEPT;
     const int64_t packed_rows = decision->is_a_packed ? tgi_round_up(decision->mc, tiles->rows)
                                 : tiles->open && !decision->is_tall ? tiles->rows
                                                                     : 0;
@@ -57,15 +51,14 @@ static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision,
     if (!decision->is_a_packed)
         run->a_bytes += tgi_cpu_count_tail_bytes(tiles);
     run->b_bytes = decision->is_b_packed ? k_elems * strip_cols * tiles->elem_bytes : 0;
-    run->running_bytes =
-        needs_running(p, run->chunk_count) ? rows_kept * nc * tiles->accum_bytes : 0;
+    run->running_bytes = count_running_bytes(p, decision, tiles);
     run->a_bytes = tgi_round_up(run->a_bytes, TGI_ALIGN_BYTES);
     run->b_bytes = tgi_round_up(run->b_bytes, TGI_ALIGN_BYTES);
     run->running_bytes = tgi_round_up(run->running_bytes, TGI_ALIGN_BYTES);
 }
 
 static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_decision *decision,
-                                      const packed_run *run)
+                                      const tgi_packed_run *run)
 {
     if (decision->k_splits == 1)
         return 0;
@@ -73,120 +66,8 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_dec
                         TGI_ALIGN_BYTES);
 }
 
-/* A chunk of k of a block. */
-typedef struct packed_chunk {
-    int64_t index, k0, k;
-    int64_t next_k;     /* length of the next chunk of this task, or 0 */
-    int64_t col0, col1; /* columns of all strips */
-} packed_chunk;
-
-/* Lets `prefetch` begin with a block of A or B: its rows, or its columns if B lies along k. */
-static void start_block(tgi_prefetch *prefetch, const void *start, const tgi_layout *layout,
-                        int64_t rows, int64_t cols, int64_t bytes)
-{
-    if (layout->col == 1)
-        tgi_cpu_start_prefetch(prefetch, start, cols * bytes, layout->row * bytes, rows);
-    else
-        tgi_cpu_start_prefetch(prefetch, start, rows * bytes, layout->col * bytes, cols);
-}
-
-/* Starts the prefetches of the next strip of B, of this chunk or the next one, and of a portion of
- * the next chunk of an A along m. Returns their number. */
-static int start_strips(const packed_run *run, const packed_chunk *chunk, const tgi_micropanels *s,
-                        tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
-{
-    const tgi_problem *p = run->packing.call->problem;
-    const tgi_packed_decision *decision = &run->decision;
-    const int64_t bytes = tgi_type_bytes(p->type), strip_cols = decision->strip_cols;
-    const int64_t next_k0 = chunk->k0 + chunk->k, later_col = s->col + strip_cols;
-    const int is_inside = later_col < chunk->col1;
-    const int64_t col = is_inside ? later_col : chunk->col0;
-    const int64_t cols = chunk->col1 - col < strip_cols ? chunk->col1 - col : strip_cols;
-    int count = 0;
-    if (!is_inside && chunk->next_k == 0)
-        return 0;
-    if (p->b.col == 1 || (p->b.row == 1 && s->rows <= FEW))
-        start_block(&prefetches[count++],
-                    tgi_cpu_at(run->packing.call->b, &p->b, s->batch,
-                               is_inside ? chunk->k0 : next_k0, col, bytes),
-                    &p->b, is_inside ? chunk->k : chunk->next_k, cols, bytes);
-    if (decision->is_a_packed && p->a.row == 1 && p->a.col != 1 && chunk->next_k > 0) {
-        const int64_t portions = tgi_divide_up(chunk->col1 - chunk->col0, strip_cols);
-        const int64_t portion = (s->col - chunk->col0) / strip_cols;
-        const int64_t k0 = tgi_cpu_find_portion(chunk->next_k, portions, portion, 1);
-        const int64_t k1 = tgi_cpu_find_portion(chunk->next_k, portions, portion + 1, 1);
-        if (k1 > k0)
-            start_block(
-                &prefetches[count++],
-                tgi_cpu_at(run->packing.call->a, &p->a, s->batch, s->row, next_k0 + k0, bytes),
-                &p->a, s->rows, k1 - k0, bytes);
-    }
-    return count;
-}
-
-/* Starts the prefetch of the rows of an A along m that are packed next, behind those of `s` or
- * from row0 on. An A along k is packed in runs that need no prefetches. Returns their number. */
-static int start_rows(const packed_run *run, const packed_chunk *chunk, const tgi_micropanels *s,
-                      int64_t row0, int64_t row1, tgi_prefetch *prefetch)
-{
-    const tgi_problem *p = run->packing.call->problem;
-    const tgi_packed_decision *decision = &run->decision;
-    const int64_t bytes = tgi_type_bytes(p->type), later_row = s->row + s->rows;
-    const int is_inside = later_row < row1, is_alone = row1 - row0 <= decision->mc;
-    const int is_in_chunk = is_inside || s->col + decision->strip_cols < chunk->col1;
-    const int64_t row = is_inside ? later_row : row0;
-    const int64_t rows = row1 - row < decision->mc ? row1 - row : decision->mc;
-    const int64_t k0 = is_in_chunk ? chunk->k0 : chunk->k0 + chunk->k;
-    const int64_t k = is_in_chunk ? chunk->k : chunk->next_k;
-    if (!decision->is_a_packed || p->a.row != 1 || p->a.col == 1 || s->cols > FEW || k == 0 ||
-        (is_in_chunk && is_alone))
-        return 0;
-    start_block(prefetch, tgi_cpu_at(run->packing.call->a, &p->a, s->batch, row, k0, bytes), &p->a,
-                rows, k, bytes);
-    return 1;
-}
-
-/* Starts the prefetches of a packed B that takes over a fourth of L2: of its second and later
- * micropanels and, unless the rows of `s` are the last ones, of the first one for the next rows. A
- * micropanel then comes to L2 while tiles read the one before. Tiles request a line in each
- * iteration, so that those of few rows prefetch the first part of each micropanel alone. Returns
- * the number of prefetches. */
-static int start_micropanels(const tgi_micropanels *s, int is_last,
-                             tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
-{
-    const int64_t bytes = s->b.micropanel_elems * s->tiles->elem_bytes;
-    const int64_t later_count = tgi_divide_up(s->cols, s->b.cols) - 1;
-    const int64_t most = s->tiling.count * (s->k_elems / TGI_TILE_UNROLL) * TGI_CACHE_LINE_BYTES;
-    if (later_count == 0)
-        return 0;
-    tgi_cpu_start_prefetch(&prefetches[0], (const char *)s->b.data + bytes,
-                           bytes < most ? bytes : most, bytes, later_count);
-    if (is_last)
-        return 1;
-    tgi_cpu_start_prefetch(&prefetches[1], s->b.data, bytes, 0, 1);
-    return 2;
-}
-
-/* Lets the tiles of a block prefetch what is packed or read next, if they can. */
-static void start_prefetches(const packed_run *run, const packed_chunk *chunk, tgi_micropanels *s,
-                             int64_t row0, int64_t row1,
-                             tgi_prefetch prefetches[TGI_PREFETCH_COUNT])
-{
-    const tgi_packed_decision *decision = &run->decision;
-    int count = 0;
-    if (decision->is_prefetched)
-        count = start_strips(run, chunk, s, prefetches);
-    else if (s->tiles->k_per_elem == 1 && !tgi_cpu_is_narrow(s->tiles))
-        count = start_rows(run, chunk, s, row0, row1, prefetches);
-    if (count == 0 && decision->is_b_far)
-        count = start_micropanels(s, s->row + s->rows >= row1, prefetches);
-    const int64_t micropanels = tgi_divide_up(s->cols, decision->micropanel_cols);
-    s->prefetch = tgi_cpu_pace_prefetches(
-        prefetches, count, s->tiling.count * micropanels * (s->k_elems / TGI_TILE_UNROLL));
-}
-
 /* Computes the columns of a strip for one chunk. */
-static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_micropanels *s,
+static void run_strip(const tgi_packed_run *run, const tgi_packed_chunk *chunk, tgi_micropanels *s,
                       char *blocks)
 {
     const tgi_problem *p = run->packing.call->problem;
@@ -202,7 +83,12 @@ static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_micr
         s->tiling = tgi_cpu_tile_block(p, s->rows, s->tiles, run->decision.is_a_packed);
         if (!is_a_there)
             tgi_cpu_pack_a(&run->packing, s, chunk->k0, chunk->k, a_block);
-        start_prefetches(run, chunk, s, row0, row1, prefetches);
+        tgi_cpu_start_prefetches(run, chunk, s, row0, row1, prefetches);
+        if (!run->chunk_sums && run->decision.is_transposed) {
+            s->sums = b_block + run->b_bytes;
+            tgi_cpu_run_transposed(s);
+            continue;
+        }
         if (run->chunk_sums) {
             int64_t offset = (chunk->index * p->m + s->row) * p->n + s->col;
             s->sums = run->chunk_sums + offset * sum_bytes;
@@ -219,11 +105,11 @@ static void run_strip(const packed_run *run, const packed_chunk *chunk, tgi_micr
 }
 
 /* Computes the rows and columns of `s` for chunks first .. last - 1. */
-static void run_block(const packed_run *run, tgi_micropanels *s, int64_t first, int64_t last,
+static void run_block(const tgi_packed_run *run, tgi_micropanels *s, int64_t first, int64_t last,
                       char *blocks)
 {
     const int64_t all_k = run->packing.call->problem->k, strip_cols = run->decision.strip_cols;
-    packed_chunk chunk = {.col0 = s->col, .col1 = s->col + s->cols};
+    tgi_packed_chunk chunk = {.col0 = s->col, .col1 = s->col + s->cols};
     for (chunk.index = first; chunk.index < last; chunk.index++) {
         chunk.k0 = chunk.index * run->chunk_k;
         int64_t left = all_k - chunk.k0;
@@ -242,7 +128,7 @@ static void run_block(const packed_run *run, tgi_micropanels *s, int64_t first, 
 
 static void run_task(void *state, int64_t index, int thread)
 {
-    const packed_run *run = state;
+    const tgi_packed_run *run = state;
     const tgi_problem *p = run->packing.call->problem;
     const tgi_packed_decision *decision = &run->decision;
     const tgi_tile_set *tiles = run->packing.tiles;
@@ -261,7 +147,7 @@ static void run_task(void *state, int64_t index, int thread)
                                         decision->micropanel_cols);
     int64_t first = tgi_cpu_find_portion(run->chunk_count, decision->k_splits, k_split, 1);
     int64_t last = tgi_cpu_find_portion(run->chunk_count, decision->k_splits, k_split + 1, 1);
-    int64_t rows_kept = run->running_bytes ? TGI_ROWS_KEPT : p->m;
+    int64_t rows_kept = run->running_bytes && !decision->is_transposed ? TGI_ROWS_KEPT : p->m;
     char *blocks = run->thread_blocks + thread * (run->a_bytes + run->b_bytes + run->running_bytes);
     /* A call that forms all rows prepares the registers itself. */
     if (tiles->open && !decision->is_tall)
@@ -297,11 +183,11 @@ static int is_d_aligned(const tgi_call *call)
     return ((intptr_t)call->d | row_bytes | batch_bytes) % TGI_ALIGN_BYTES == 0;
 }
 
-static tg_status launch_oriented(const tgi_call *call)
+static tg_status run_packed(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
     const tgi_cpu_prepared *prepared = call->prepared;
-    packed_run run = {.decision = prepared->decision.packed};
+    tgi_packed_run run = {.decision = prepared->decision.packed};
     run.packing = (tgi_packing){.call = call,
                                 .decision = &run.decision,
                                 .kernels = prepared->kernels,
@@ -338,23 +224,35 @@ static int must_transpose(const tgi_problem *p, const tgi_isa_kernels *kernels)
 
 static tg_status launch(const tgi_call *call)
 {
+    const tgi_cpu_prepared *prepared = call->prepared;
     tgi_problem problem;
     tgi_call transposed;
-    if (!must_transpose(call->problem, tgi_cpu_get_prepared(call)->kernels))
-        return launch_oriented(call);
+    if (!prepared->decision.packed.is_transposed && !must_transpose(call->problem, prepared->kernels))
+        return run_packed(call);
     tgi_cpu_transpose_call(call, &problem, &transposed);
-    return launch_oriented(&transposed);
+    return run_packed(&transposed);
+}
+
+/* Fills *decision for one thread. Returns the seconds that it takes. */
+static double propose_serial(const tgi_machine *machine, const tgi_problem *p,
+                             const tgi_kernel *kernel, int is_transposed,
+                             tgi_packed_decision *decision)
+{
+    tgi_cpu_work work;
+    memset(decision, 0, sizeof *decision);
+    decision->is_transposed = is_transposed;
+    tgi_cpu_choose_blocking(machine, p, kernel, 1, decision, &work);
+    return tgi_model_cpu_seconds(machine, &work);
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    tgi_problem oriented = *given;
-    const tgi_problem *const p = &oriented;
-    tgi_packed_decision serial;
+    tgi_problem transposed = *given;
+    tgi_packed_decision serial, *decision = &proposal->decision.packed;
     tgi_cpu_work work;
-    if (must_transpose(given, tgi_cpu_select(kernel)))
-        tgi_problem_transpose(&oriented);
+    tgi_problem_transpose(&transposed);
+    const tgi_problem *p = must_transpose(given, tgi_cpu_select(kernel)) ? &transposed : given;
     if (kernel->math == TGI_MATH_dot && p->precision == TG_PRECISION_IEEE_FP32) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
                    "its dot products take subnormal BF16 as zero; ieee_fp32 keeps them");
@@ -363,17 +261,23 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     proposal->is_legal = 1;
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
-    memset(&serial, 0, sizeof serial);
-    tgi_cpu_choose_blocking(machine, p, kernel, 1, &serial, &work);
-    proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
+    proposal->serial_s = propose_serial(machine, p, kernel, 0, &serial);
+    if (tgi_cpu_can_transpose(given)) {
+        const double transposed_s = propose_serial(machine, &transposed, kernel, 1, &serial);
+        if (transposed_s < proposal->serial_s) {
+            decision->is_transposed = 1;
+            proposal->serial_s = transposed_s;
+            p = &transposed;
+        }
+    }
     const int thread_count = tgi_cpu_count_threads(machine, proposal->serial_s);
     proposal->thread_count = thread_count;
-    tgi_cpu_choose_blocking(machine, p, kernel, thread_count, &proposal->decision.packed, &work);
+    tgi_cpu_choose_blocking(machine, p, kernel, thread_count, decision, &work);
     proposal->predicted_s = tgi_model_cpu_seconds(machine, &work);
 
-    packed_run run = {.packing.tiles = tgi_cpu_packed_tiles(tgi_cpu_select(kernel), p)};
-    set_sizes(p, &proposal->decision.packed, &run);
-    proposal->workspace_bytes = count_chunk_sums_bytes(p, &proposal->decision.packed, &run) +
+    tgi_packed_run run = {.packing.tiles = tgi_cpu_packed_tiles(tgi_cpu_select(kernel), p)};
+    set_sizes(p, decision, &run);
+    proposal->workspace_bytes = count_chunk_sums_bytes(p, decision, &run) +
                                 thread_count * (run.a_bytes + run.b_bytes + run.running_bytes);
 }
 

@@ -36,8 +36,8 @@ static inline void tgi_cpu_prefetch_block(const char *start, const tgi_prefetch_
             __builtin_prefetch(at);
 }
 
-/* The tiles of a block prefetch parts of the next blocks of B and of A. */
-#define TGI_PREFETCH_COUNT 2
+/* The tiles of a block prefetch parts of the next blocks of B and of A, and a transposed D. */
+#define TGI_PREFETCH_COUNT 3
 
 /* Begins `prefetch` with rows of `row_bytes` bytes, `row_stride` bytes apart. */
 void tgi_cpu_start_prefetch(tgi_prefetch *prefetch, const void *start, int64_t row_bytes,

@@ -17,6 +17,7 @@ typedef struct tgi_packed_decision {
     int is_d_far;      /* 1: tiles prefetch D, which is too large for L1 */
     int is_streamed;   /* 1: D is written past the caches */
     int is_prefetched; /* 1: tiles prefetch what is packed next */
+    int is_transposed; /* 1: the problem is D^T = B^T A^T, and its sums are transposed to D */
     int is_b_far;      /* 1: the packed B takes over a fourth of L2; tiles prefetch micropanels */
 } tgi_packed_decision;
 

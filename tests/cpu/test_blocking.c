@@ -107,6 +107,19 @@ static void prefetch_micropanels(tgi_packed_decision *decision)
     decision->mc = decision->mc < 17 ? decision->mc : 17;
 }
 
+/* The planner lets tiles read a B along k in place, and transposes D. */
+static void see_transposed(tgi_packed_decision *decision)
+{
+    assert_true(decision->is_transposed);
+}
+
+/* It also does so in blocks of few rows and in strips of one micropanel. */
+static void cut_transposed(tgi_packed_decision *decision)
+{
+    see_transposed(decision);
+    cut_strips_and_rows(decision);
+}
+
 /* Checks D under a decision of family packed that `change` has changed. */
 static void check_decision(const char *shape, void (*change)(tgi_packed_decision *), int is_run)
 {
@@ -193,6 +206,19 @@ static void test_strips(void **state)
     }
 }
 
+static void test_transposed(void **state)
+{
+    static const char *const shapes[] = {
+        "48x412x200:nt",          "48x523x323:tt",          "24x215x2100:tt:fp64",
+        "48x300x1100:nt:batch=2", "48x201x3000:nt:ldd=203", "24x133x150:tt:fp64:batch=3:lda=27",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        check_decision(shapes[i], see_transposed, 1);
+        check_decision(shapes[i], cut_transposed, 1);
+    }
+}
+
 /* The check notices a D that was never written. */
 static void test_missing_result_is_caught(void **state)
 {
@@ -270,6 +296,7 @@ int main(void)
                                        cmocka_unit_test(test_rows_of_blocks),
                                        cmocka_unit_test(test_rows),
                                        cmocka_unit_test(test_strips),
+                                       cmocka_unit_test(test_transposed),
                                        cmocka_unit_test(test_long_rows_stay_whole),
                                        cmocka_unit_test(test_thread_counts),
                                        cmocka_unit_test(test_missing_result_is_caught),

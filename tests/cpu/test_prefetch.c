@@ -91,7 +91,7 @@ static void test_rows(void **state)
 
 static void test_linked_sets(void **state)
 {
-    const row_set sets[TGI_PREFETCH_COUNT] = {unaligned, falling};
+    const row_set sets[TGI_PREFETCH_COUNT] = {unaligned, falling, aligned};
     (void)state;
     for (int64_t iterations = 0; iterations < 300; iterations++)
         check_walk(sets, TGI_PREFETCH_COUNT, iterations);

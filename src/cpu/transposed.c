@@ -1,0 +1,39 @@
+#include "cpu/transposed.h"
+
+int tgi_cpu_can_transpose(const tgi_problem *p)
+{
+    return p->type == p->b_type && tgi_type_bytes(p->type) == tgi_type_sum_bytes(p->type) &&
+           tgi_cpu_is_d_plain(p) && tgi_epilogue_is_sum_alone(&p->epilogue);
+}
+
+void tgi_cpu_run_transposed(const tgi_micropanels *given)
+{
+    const tgi_problem *p = given->call->problem;
+    const int64_t bytes = given->tiles->accum_bytes, cols = given->b.cols;
+    tgi_micropanels s = *given;
+    s.sums_row = cols;
+    s.is_added = !given->is_first;
+    for (int64_t left = given->cols; left > 0; left -= cols, s.col += cols) {
+        s.cols = left < cols ? left : cols;
+        void *d = (void *)tgi_cpu_at(s.call->d, &p->d, s.batch, s.row, s.col, bytes);
+        const tgi_copy from_d = {.target = s.sums,
+                                 .target_stride = cols,
+                                 .source = d,
+                                 .outer = s.rows,
+                                 .inner = s.cols,
+                                 .outer_stride = 1,
+                                 .inner_stride = p->d.col};
+        const tgi_copy to_d = {.target = d,
+                               .target_stride = p->d.col,
+                               .source = s.sums,
+                               .outer = s.cols,
+                               .inner = s.rows,
+                               .outer_stride = 1,
+                               .inner_stride = cols};
+        if (s.is_added)
+            s.kernels->widen(&from_d);
+        tgi_cpu_run_micropanels(&s);
+        s.kernels->widen(&to_d);
+        s.b.data = (const char *)s.b.data + s.b.micropanel_elems * s.tiles->elem_bytes;
+    }
+}
