@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cpu/blocking.h"
-#include "cpu/transposed.h"
 #include "threads/threads.h"
 
 /* The sums of a strip, m x columns, fit in an L1 cache. Wide strips give long reads of B. */

@@ -1,5 +1,5 @@
-/* In family `packed` the tiles of a block prefetch what comes after it, so that memory works while
- * they multiply. */
+/* Lets the tiles of a block of family `packed` prefetch what comes after it, so that memory works
+ * while they multiply. */
 #include "cpu/packed_run.h"
 
 /* A B along k is prefetched for at most so many rows, and blocks of an A along m for as many

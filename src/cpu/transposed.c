@@ -2,8 +2,10 @@
 
 int tgi_cpu_can_transpose(const tgi_problem *p)
 {
-    return p->type == p->b_type && tgi_type_bytes(p->type) == tgi_type_sum_bytes(p->type) &&
-           tgi_cpu_is_d_plain(p) && tgi_epilogue_is_sum_alone(&p->epilogue);
+    const int is_a_along_k = p->a.col == 1, is_b_along_n = p->b.col == 1;
+    return !(is_a_along_k && is_b_along_n) && p->type == p->b_type &&
+           tgi_type_bytes(p->type) == tgi_type_sum_bytes(p->type) && tgi_cpu_is_d_plain(p) &&
+           tgi_epilogue_is_sum_alone(&p->epilogue);
 }
 
 void tgi_cpu_run_transposed(const tgi_micropanels *given)
