@@ -1,9 +1,16 @@
 #include "cpu/transposed.h"
 
+#include <stdlib.h>
+
+/* Tiles of D^T read a B along n as an A along m, in narrow columns, which pays if its rows lie at
+ * most so many bytes apart and A does not lie along k. */
+#define NEAR_STEP_BYTES 2048
+
 int tgi_cpu_can_transpose(const tgi_problem *p)
 {
-    const int is_a_along_k = p->a.col == 1, is_b_along_n = p->b.col == 1;
-    return !(is_a_along_k && is_b_along_n) && p->type == p->b_type &&
+    const int64_t step_bytes = llabs(p->b.row) * tgi_type_bytes(p->type);
+    const int is_b_near = p->b.col != 1 || (p->a.col != 1 && step_bytes <= NEAR_STEP_BYTES);
+    return is_b_near && p->type == p->b_type &&
            tgi_type_bytes(p->type) == tgi_type_sum_bytes(p->type) && tgi_cpu_is_d_plain(p) &&
            tgi_epilogue_is_sum_alone(&p->epilogue);
 }

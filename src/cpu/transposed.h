@@ -6,7 +6,7 @@
 #include "cpu/micropanels.h"
 
 /* Returns 1 if family `packed` may compute D^T: D is the sums alone, of the type in which they are
- * formed, and A does not lie along k beside a B along n, which tiles read as they lie. */
+ * formed, and B does not lie along n with rows far apart or beside an A along k. */
 int tgi_cpu_can_transpose(const tgi_problem *problem);
 
 /* Runs the tiles of a block of D^T micropanel by micropanel. Sums go to s->sums, which has room for
