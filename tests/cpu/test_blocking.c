@@ -209,8 +209,10 @@ static void test_strips(void **state)
 static void test_transposed(void **state)
 {
     static const char *const shapes[] = {
-        "48x412x200:nt",          "48x523x323:tt",          "24x215x2100:tt:fp64",
-        "48x300x1100:nt:batch=2", "48x201x3000:nt:ldd=203", "24x133x150:tt:fp64:batch=3:lda=27",
+        "48x412x200:nt",          "48x523x323:tt",
+        "24x215x2100:tt:fp64",    "48x300x1100:nt:batch=2",
+        "48x201x3000:nt:ldd=203", "24x133x150:tt:fp64:batch=3:lda=27",
+        "48x9x2100:tn:fp64",      "96x9x514:tn",
     };
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
