@@ -15,6 +15,8 @@
  *
  * If D is small and k is long, chunks of k are tasks too (split-K). Their sums go to the workspace
  * and are added in the order of k, as one thread would have done.
+ *
+ * All this may compute D^T = B^T A^T, if that packs less (transposed.c).
  */
 #include <string.h>
 
