@@ -199,7 +199,10 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
         elem_bytes == 2 && tgi_type_bytes(c->kernel->type) == 2 ? f->wgmma_store_later_share : 1.0;
     const double stores = fmin(rounds, 1.0 + (rounds - 1.0) * later_stores);
     const double parts = count_own_parts(c);
-    return (is_deferred(c) ? last : stores) * store_s +
+    /* A deferred store ends before the next one begins, however few products are beside it. */
+    const double beside_s = work->step_count * tgi_wgmma_multiply_seconds(c, 1.0);
+    const double late_s = fmax(0.0, f->wgmma_deferred_share * store_s - beside_s);
+    return (is_deferred(c) ? last * store_s + (rounds - last) * late_s : stores * store_s) +
            rounds * (f->wgmma_tile_s + find_narrow_seconds(c) + tgi_wgmma_exchange_seconds(c) +
                      find_transposed_seconds(c) + find_stored_seconds(c)) +
            (parts > 0.0 ? rounds * tgi_wgmma_part_seconds(c, parts) : 0.0) +
