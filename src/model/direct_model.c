@@ -119,31 +119,19 @@ static double find_relay_work_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                       const tgi_tile_work *work, double latency_s, double four_s)
 {
     const double *cluster = tgi_figures_find(gpu->capability)->relay_cluster_s;
-    const int entry = p->type == TG_TYPE_FP32 ? 0 : p->type == TG_TYPE_FP64 ? 1 : 2;
+    const int entry = p->type != TG_TYPE_FP64;
     const double issue_s = count_fours(gpu, work) * four_s;
     const double work_s = fmax(latency_s, issue_s) + 0.5 * fmin(latency_s, issue_s);
     return fmax(work_s, find_least_seconds(gpu, p)) +
-           (work->cluster_blocks > 1.0 ? cluster[entry] + work->cluster_blocks * cluster[3] : 0.0);
+           (work->cluster_blocks > 1.0 ? cluster[entry] + work->cluster_blocks * cluster[2] : 0.0);
 }
 
 double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
 {
-    const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const int has_terms = !tgi_epilogue_is_sum_alone(&p->epilogue), is_short = !work->is_long;
-    const int by_elements = work->access != TGI_ACCESS_VECTORS;
-    const int form = is_short ? 3 : by_elements ? 1 + (work->access == TGI_ACCESS_STRIDED) : 0;
-    const double latency_s = (work->tile_count - 1.0) * f->relay_loads_s[by_elements] +
-                             work->block_k * f->relay_step_s[is_short] +
-                             (work->places - 1.0) * f->relay_add_s[0] +
-                             find_further_fours(work) * work->tile_count *
-                                 (f->relay_beside_s[0] + work->split_count * f->relay_beside_s[1]) +
-                             has_terms * f->relay_add_s[1];
-    /* Lanes that share out k read lines of their own. */
-    const double lines_s = by_elements && !is_short ? work->split_count * f->relay_line_s : 0.0;
-    const double four_s =
-        work->tile_count * (f->relay_issue_s[form] + lines_s) + work->block_k * f->relay_sum_s;
-    return f->relay_s[is_short ? 2 : by_elements] +
-           find_relay_work_seconds(gpu, p, work, latency_s, four_s);
+    const double *s = tgi_figures_find(gpu->capability)->relay_s;
+    const double latency_s = (work->tile_count - 1.0) * s[1] + work->block_k * s[2];
+    const double four_s = work->tile_count * s[3] + work->block_k * s[4];
+    return s[0] + find_relay_work_seconds(gpu, p, work, latency_s, four_s);
 }
 
 double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
@@ -167,7 +155,7 @@ double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                     find_least_seconds(gpu, p));
     }
     const double steps = fmin(work->block_k, work->tile_count * PIECE_STEPS);
-    const double *beside = f->relay_beside_s + (is_wide ? 2 : 4);
+    const double *beside = f->relay_beside_s + (is_wide ? 0 : 2);
     const double latency_s =
         by_elements * more[0] + (work->tile_count - 1.0) * (s[1] + by_elements * more[1]) +
         work->block_k * s[2] + work->split_count * s[3] + (work->places - 1.0) * s[4] +
@@ -189,6 +177,23 @@ double tgi_model_relay_lines_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                           work->block_k / LINE_STAGE * s[3] + work->copy_k * s[4];
     return s[0] + terms_s + fmax(work_s, find_least_seconds(gpu, p)) +
            (work->cluster_blocks > 1.0 ? cluster[0] + work->cluster_blocks * cluster[1] : 0.0);
+}
+
+double tgi_model_relay_chains_seconds(const tgi_gpu *gpu, const tgi_problem *p,
+                                      const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double *s = f->relay_chains_s, *work_of = f->relay_chains_work_s;
+    const int has_terms = !tgi_epilogue_is_sum_alone(&p->epilogue);
+    const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
+    const double terms_s = has_terms * s[5] + has_activation * s[6];
+    const double blocks = ceil(work->block_count / gpu->sm_count);
+    const double work_s = (work->tile_count - 1.0) * work_of[0] + work->block_k * work_of[1] +
+                          blocks * (work->places * work_of[2] + work->copy_k * work_of[3]) +
+                          work->block_count * work->copy_bytes * work_of[4];
+    return s[0] + work->warps / WARPS * s[1] + (blocks - 1.0) * s[2] +
+           (work->split_count - 1.0) * s[3] + (work->cluster_blocks > 1.0) * s[4] + terms_s +
+           fmax(work_s, find_least_seconds(gpu, p));
 }
 
 double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)

@@ -78,7 +78,10 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
     const double ratio = find_copy_ratio(f, work->copy_bytes);
     /* Blocks that share a multiprocessor wait for their stages at different times. */
     const double stage_s = has_slices ? f->mma_slice_stage_s : f->mma_stage_s;
-    const double cycles = ratio > 1.0 && work->copy_bytes >= 4.0 ? f->mma_copy_cycles : 0.0;
+    const int is_alone =
+        kernel->tile_rows == 16 && work->copy_bytes == 8.0 && find_resident(gpu, work) == 1.0;
+    const double cycles =
+        ratio > 1.0 && work->copy_bytes >= 4.0 ? f->mma_copy_cycles[is_alone] : 0.0;
     const double copy_s = cycles * load_bytes / (work->copy_bytes * gpu->clock_hz);
     const double compute_s =
         fmax(fmax(multiply_s + stage_s / find_resident(gpu, work), load_s) * ratio, copy_s);

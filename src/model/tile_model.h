@@ -155,6 +155,10 @@ double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *proble
  * are moved in by_elements turns, and a warp multiplies block_k values of k. */
 double tgi_model_relay_lines_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                      const tgi_tile_work *work);
+/* Returns the seconds of those that add chains. A block has tile_count rounds of loads, of copy_k
+ * sectors, and places products, and one thread of it adds block_k of these. */
+double tgi_model_relay_chains_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
+                                      const tgi_tile_work *work);
 double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

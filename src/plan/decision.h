@@ -47,7 +47,7 @@ typedef struct tgi_tile_decision {
     int relay_bits;      /* 1 << relay_bits lanes, or warps, of a team pass a sum on */
     int relay_teams;     /* teams that share out k of a sum, whose sums are added in order */
     int relay_groups;    /* groups of warps of a block that form splits at once */
-    int relay_warps;     /* FP32: warps of a group, which have elements of their own */
+    int relay_warps;     /* warps of a block that adds chains */
     int relay_cluster;   /* blocks of a cluster that share out splits */
     int is_relay_copied; /* 1: its relays copy lines to shared memory */
     int is_relay_short;  /* 1: relays for a short k */

@@ -40,17 +40,16 @@ int tgi_small_has_relay(const tgi_kernel *kernel);
 /* Returns 1 if pairs of A or B along k of 16-bit types are aligned where the operand is. */
 int tgi_small_has_pairs(const tgi_problem *p, int is_b);
 
-/* Relays of FP32 are read across k by neighbours of a warp, along it, or along it by 16 bytes. */
-typedef enum tgi_relay_form { TGI_RELAY_ACROSS, TGI_RELAY_ALONG, TGI_RELAY_VECTORS } tgi_relay_form;
-
-/* Returns how relays of FP32 read the operands. */
-tgi_relay_form tgi_small_find_relay_form(const tgi_problem *p);
-
 /* Returns 1 if lines of A or B run along k. */
 int tgi_small_is_line_along(const tgi_problem *p, int is_b);
 
 /* Proposes relays, if they are predicted to be faster than what was proposed before. */
 void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,
+                              tgi_proposal *proposal);
+
+/* Proposes relays that add chains from lines in shared memory, if they are predicted to be faster
+ * than what was proposed before. */
+void tgi_small_propose_chains(const tgi_machine *machine, const tgi_problem *p, int teams,
                               tgi_proposal *proposal);
 
 /* Proposes relays that copy lines of a long k to shared memory, if they are predicted to be faster

@@ -97,21 +97,21 @@ static void prepare_strips(const tgi_problem *p, const tgi_proposal *proposal,
              tgi_type_bytes(p->type) == 1 ? "fp8" : tg_get_type_name(p->type));
 }
 
-/* Prepares the launch of relays. A last band of one row may have vectors where the plan, which has
- * whole bands, asks for no alignment: it is then read by elements. */
+/* Prepares the launch of relays. */
 static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
                           tgi_tile_prepared *prepared)
 {
     const tgi_tile_decision *decision = &proposal->decision.tile;
     const int is_short = decision->is_relay_short, is_mma = p->type != TG_TYPE_FP32;
-    const int has_vectors =
-        !is_mma && proposal->needs_aligned[0] && tgi_small_find_relay_form(p) == TGI_RELAY_VECTORS;
     tgi_cuda_kernel *multiply = &prepared->multiply;
-    const int warps = is_mma ? decision->relay_groups << decision->relay_bits
-                             : decision->relay_groups * decision->relay_warps;
-    const int lanes = decision->relay_teams << decision->relay_bits;
-    const int rows = is_mma ? 16 : 32 * decision->relay_warps / lanes / decision->relay_cols;
-    multiply->block[0] = is_mma && is_short ? TGI_SMALL_RELAY_SHORT_THREADS : 32u * (unsigned)warps;
+    const int has_chains = decision->is_relay_copied && tgi_type_bytes(p->type) > 2;
+    const int warps =
+        has_chains ? decision->relay_warps : decision->relay_groups << decision->relay_bits;
+    const int rows =
+        has_chains ? 1 << decision->relay_bits
+        : is_mma   ? 16
+                   : (TGI_SMALL_RELAY_SHORT_THREADS >> decision->relay_bits) / decision->relay_cols;
+    multiply->block[0] = is_short ? TGI_SMALL_RELAY_SHORT_THREADS : 32u * (unsigned)warps;
     multiply->grid[0] =
         (unsigned)(tgi_divide_up(p->n, decision->relay_cols) * decision->relay_cluster);
     multiply->grid[1] = (unsigned)tgi_divide_up(p->m, rows);
@@ -119,11 +119,11 @@ static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
     multiply->cluster = (unsigned)decision->relay_cluster;
     prepared->add = (tgi_cuda_kernel){0};
     snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s%s",
-             decision->is_relay_copied                              ? "lines_"
+             has_chains                                             ? "chains_"
+             : decision->is_relay_copied                            ? "lines_"
              : is_short && !prepared->args.is_sum_alone             ? "terms_"
              : is_short && is_mma && p->k > TGI_SMALL_RELAY_SHORT_K ? "piece_"
              : is_short                                             ? "short_"
-             : has_vectors                                          ? "vectors_"
                                                                     : "",
              tg_get_type_name(p->type));
 }
@@ -218,7 +218,7 @@ static tg_status launch_relay(const tgi_cuda_queue *queue, const tgi_call *call,
                   .col_bits = count_bits(prepared->relay_cols),
                   .warp_bits = count_bits(prepared->relay_warps),
                   .cluster_bits = count_bits(prepared->relay_cluster),
-                  .is_across = tgi_small_find_relay_form(p) == TGI_RELAY_ACROSS,
+                  .is_across = !tgi_gemm_is_b_along_k(p),
                   .split_elems = (int32_t)prepared->args.split_elems,
                   .split_count = prepared->args.split_count,
                   .add_rows = (int32_t)tgi_gemm_count_add_rows(p, prepared->args.split_count),

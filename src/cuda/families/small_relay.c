@@ -10,15 +10,15 @@
 #define ROUNDS_MAX 32.0
 #define WARP 32
 #define WARPS_MOST (TGI_SMALL_RELAY_THREADS / WARP)
-#define WARPS 4        /* most warps of a group in FP32, and those of a block without splits */
+#define WARPS 4        /* warps of a block in FP32 */
 #define TILE_ELEMS 128 /* elements of D of a block on matrix instructions, 16 x 8 */
 
 /* A tiling tells how blocks of relays share out D and k. */
 typedef struct relay_tiling {
     int is_short, is_transposed;
-    int teams, bits;   /* 1 << bits lanes of each team, or warps, pass a sum on */
-    int warps, groups; /* FP32: warps of a group; groups of a block */
-    int cluster;       /* blocks that share out splits */
+    int bits;    /* 1 << bits lanes, or warps, pass a sum on */
+    int groups;  /* groups of warps of a block, which form splits */
+    int cluster; /* blocks that share out splits */
 } relay_tiling;
 
 static int has_few_rounds(const tgi_machine *machine, const tgi_tile_work *work)
@@ -43,16 +43,6 @@ int tgi_small_has_pairs(const tgi_problem *p, int is_b)
     const tgi_layout *layout = is_b ? &p->b : &p->a;
     return (is_b ? layout->row : layout->col) == 1 && (is_b ? layout->col : layout->row) % 2 == 0 &&
            p->k % 2 == 0 && layout->batch % 2 == 0;
-}
-
-tgi_relay_form tgi_small_find_relay_form(const tgi_problem *p)
-{
-    if (!tgi_gemm_is_b_along_k(p))
-        return TGI_RELAY_ACROSS;
-    return tgi_gemm_is_a_along_k(p) && !p->is_a_offset && !p->is_b_offset && p->k % 4 == 0 &&
-                   tgi_gemm_has_a_vectors(p, 1) && tgi_gemm_has_b_vectors(p, 1)
-               ? TGI_RELAY_VECTORS
-               : TGI_RELAY_ALONG;
 }
 
 /* Returns how many sums of splits a block keeps. */
@@ -88,53 +78,37 @@ static void offer(const tgi_machine *machine, const tgi_problem *p, const relay_
     proposal->predicted_s = seconds;
     proposal->resident_blocks = machine->gpu.threads_per_sm / (WARP * (int)work->warps);
     proposal->workspace_bytes = proposal->shared_bytes = 0;
-    if (is_mma(p) ? !tiling->is_short : places > 1)
-        proposal->shared_bytes =
-            (places + handing) * tgi_type_sum_bytes(p->type) *
-            (is_mma(p) ? TILE_ELEMS : WARP * tiling->warps / tiling->teams >> tiling->bits);
-    proposal->needs_aligned[0] = proposal->needs_aligned[1] =
-        !is_mma(p) && work->access == TGI_ACCESS_VECTORS;
+    if (!tiling->is_short)
+        proposal->shared_bytes = (places + handing) * tgi_type_sum_bytes(p->type) * TILE_ELEMS;
+    proposal->needs_aligned[0] = proposal->needs_aligned[1] = 0;
     proposal->decision.tile = *decision;
     proposal->decision.tile.is_transposed = tiling->is_transposed;
     proposal->decision.tile.relay_bits = tiling->bits;
-    proposal->decision.tile.relay_teams = tiling->teams;
+    proposal->decision.tile.relay_teams = 1;
     proposal->decision.tile.relay_groups = tiling->groups;
-    proposal->decision.tile.relay_warps = tiling->warps;
     proposal->decision.tile.relay_cluster = tiling->cluster;
     proposal->decision.tile.is_relay_short = tiling->is_short;
 }
 
 /* Tries a tiling by multiply-adds. */
 static void try_relay(const tgi_machine *machine, const tgi_problem *p, const relay_tiling *tiling,
-                      int64_t split_elems, tgi_proposal *proposal)
+                      tgi_proposal *proposal)
 {
-    const int64_t splits = tgi_divide_up(p->k, split_elems);
-    const int lanes = tiling->teams << tiling->bits, elems = WARP / lanes * tiling->warps;
-    const int may_have_vectors =
-        p->type == TG_TYPE_FP32 && !tiling->is_short && tgi_epilogue_is_sum_alone(&p->epilogue);
-    const tgi_relay_form form = tgi_small_find_relay_form(p);
+    const int elems = WARP * WARPS >> tiling->bits;
     int cols = elems;
     while (cols > 1 && cols / 2 >= p->n)
         cols /= 2;
     const int64_t down = tgi_divide_up(p->m, elems / cols), across = tgi_divide_up(p->n, cols);
-    const int64_t lane_k =
-        tiling->is_short ? TGI_SMALL_RELAY_SHORT_RUN : TGI_SMALL_RELAY_RUNS * TGI_SMALL_RELAY_RUN;
     if (down > TGI_GRID_HEIGHT_MAX)
         return;
     const tgi_tile_work work = {
-        .block_count = (double)down * (double)across * (double)p->batch_count * tiling->cluster,
-        .cluster_blocks = tiling->cluster,
-        .warps = tiling->warps * tiling->groups,
-        .places = (double)tiling->groups,
-        .tile_count = count_units(tiling, splits, split_elems, lane_k * lanes),
-        .block_k = count_units(tiling, splits, split_elems, lane_k * tiling->teams),
-        .split_count = lanes,
-        .is_long = !tiling->is_short,
-        .access = form == TGI_RELAY_VECTORS && may_have_vectors ? TGI_ACCESS_VECTORS
-                  : form == TGI_RELAY_ACROSS                    ? TGI_ACCESS_ELEMENTS
-                                                                : TGI_ACCESS_STRIDED};
-    const tgi_tile_decision decision = {.split_elems = split_elems,
-                                        .split_count = splits,
+        .block_count = (double)down * (double)across * (double)p->batch_count,
+        .cluster_blocks = 1.0,
+        .warps = WARPS,
+        .tile_count = (double)tgi_divide_up(p->k, TGI_SMALL_RELAY_SHORT_RUN << tiling->bits),
+        .block_k = (double)tgi_divide_up(p->k, TGI_SMALL_RELAY_SHORT_RUN)};
+    const tgi_tile_decision decision = {.split_elems = p->k,
+                                        .split_count = 1,
                                         .relay_cols = cols,
                                         .direct_blocks = (int64_t)work.block_count};
     offer(machine, p, tiling, &work, tgi_model_relay_seconds(&machine->gpu, p, &work), &decision,
@@ -184,12 +158,7 @@ static void try_groups(const tgi_machine *machine, const tgi_problem *p, relay_t
          tiling.groups *= 2) {
         if (tiling.groups > 1 && tiling.groups * tiling.cluster / 2 >= splits)
             break;
-        if (!is_mma(p)) {
-            for (tiling.warps = tiling.groups * tiling.cluster > 1 ? 1 : WARPS;
-                 tiling.warps <= WARPS && tiling.warps * tiling.groups <= WARPS_MOST;
-                 tiling.warps *= 4)
-                try_relay(machine, p, &tiling, split_elems, proposal);
-        } else if (tiling.groups << tiling.bits <= WARPS_MOST) {
+        if (tiling.groups << tiling.bits <= WARPS_MOST) {
             tiling.is_transposed = 0;
             try_relay_mma(machine, p, &tiling, split_elems, proposal);
             tiling.is_transposed = 1;
@@ -222,20 +191,23 @@ void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,
         p->batch_count > TGI_GRID_HEIGHT_MAX || (is_narrow && splits > TGI_SMALL_RELAY_PLACES) ||
         tgi_epilogue_find_used(&p->epilogue) & TGI_OPERANDS_EPILOGUE & ~terms)
         return;
-    relay_tiling tiling = {.is_short = 1, .teams = teams, .warps = 1, .cluster = 1};
-    const int64_t piece = is_mma(p) ? TGI_SMALL_RELAY_PIECE(elem_bytes)
-                                    : (int64_t)TGI_SMALL_RELAY_RUN * TGI_SMALL_RELAY_RUNS * teams;
-    const int64_t short_k = is_narrow && is_plain ? piece : TGI_SMALL_RELAY_SHORT_K;
-    if ((is_plain || is_narrow) && (is_mma(p) ? p->k <= short_k : teams == 1 && splits == 1))
-        for (; tiling.bits == 0 || (!is_mma(p) && 1 << tiling.bits <= WARP &&
-                                    TGI_SMALL_RELAY_SHORT_RUN << tiling.bits < 2 * p->k);
+    relay_tiling tiling = {.is_short = 1, .cluster = 1, .groups = 1};
+    if (!is_mma(p)) {
+        for (; is_plain && teams == 1 && splits == 1 && 1 << tiling.bits <= WARP &&
+               TGI_SMALL_RELAY_SHORT_RUN << tiling.bits < 2 * p->k;
              tiling.bits++)
-            try_clusters(machine, p, tiling, split_elems, proposal);
+            try_relay(machine, p, &tiling, proposal);
+        tgi_small_propose_chains(machine, p, teams, proposal);
+        return;
+    }
+    const int64_t piece = TGI_SMALL_RELAY_PIECE(elem_bytes);
+    if ((is_plain || is_narrow) &&
+        p->k <= (is_narrow && is_plain ? piece : TGI_SMALL_RELAY_SHORT_K))
+        try_clusters(machine, p, tiling, split_elems, proposal);
     if (is_narrow)
         tgi_small_propose_lines(machine, p, proposal);
     tiling.is_short = 0;
-    for (tiling.bits = 0; teams << tiling.bits <= (is_mma(p) ? WARPS_MOST / 2 : WARP);
-         tiling.bits++)
+    for (tiling.bits = 0; 1 << tiling.bits <= WARPS_MOST / 2; tiling.bits++)
         if (tiling.bits == 0 || piece << (tiling.bits - 1) < split_elems)
             try_clusters(machine, p, tiling, split_elems, proposal);
 }

@@ -249,7 +249,7 @@ template <tg_type Type> struct tgi_relay_lines {
             sum = tgi_relay_add_splits(args, kept, rows * cols);
         if (tgi_has_short_terms(args.sums))
             sum = tgi_apply_terms(all, tgi_find_short_d_type(args.sums), own, sum);
-        tgi_relay_store(args, row, col, sum);
+        tgi_relay_store<Type>(args, row, col, sum);
     }
 
     static __device__ __forceinline__ void form(const tgi_relay_short_args &all)

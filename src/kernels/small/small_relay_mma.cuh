@@ -173,7 +173,7 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
     {
         const place at = find_place(of_lane, i);
         if (is_inside(args, at))
-            tgi_relay_store(args, at.row, at.col, sum);
+            tgi_relay_store<Type>(args, at.row, at.col, sum);
     }
 
     /* Returns 1 if the sums are stored from registers. */

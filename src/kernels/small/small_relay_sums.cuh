@@ -65,14 +65,14 @@ static __device__ __forceinline__ T tgi_relay_add_splits(const tgi_relay_args &a
     return total;
 }
 
-/* Stores an element of D. */
-template <typename T>
+/* Stores an element of D of operands of the type. Those of 16 bits have D of several types. */
+template <tg_type Type, typename T>
 static __device__ __forceinline__ void tgi_relay_store(const tgi_relay_args &args, int row, int col,
                                                        T sum)
 {
     const tgi_sums_args &p = args.sums;
     const int64_t at = blockIdx.z * p.d_batch + row * p.d_row + col * p.d_col;
-    if constexpr (sizeof(T) == 8)
+    if constexpr (sizeof(typename tgi_element_of<Type>::type) > 2)
         static_cast<T *>(p.d)[at] = sum;
     else
         tgi_write_element(p.d, at, tgi_find_short_d_type(p), sum);

@@ -114,11 +114,8 @@ typedef struct tgi_outer_args {
 #define TGI_SMALL_RELAY_CLUSTER 8
 #define TGI_SMALL_RELAY_THREADS 512
 #define TGI_SMALL_RELAY_PLACES 16
-/* By multiply-adds a team, of which there are up to four, takes RUN values of k one after another
- * before the next team has its own, and a lane loads RUNS runs at once. In FP32 with one team and a
- * short k a lane loads one run of SHORT_RUN. */
-#define TGI_SMALL_RELAY_RUN 8
-#define TGI_SMALL_RELAY_RUNS 2
+/* By multiply-adds there are up to four teams. With one and a short k a lane loads SHORT_RUN values
+ * of k at once. */
 #define TGI_SMALL_RELAY_TEAMS 4
 #define TGI_SMALL_RELAY_SHORT_RUN 4
 /* By matrix instructions a warp loads so many values of k, a piece, at once. Where k is one piece,
@@ -135,9 +132,14 @@ typedef struct tgi_outer_args {
     ((is_across) ? (((elems) + 63) & ~63) * TGI_SMALL_RELAY_PITCH_ACROSS                           \
                  : (lines)*TGI_SMALL_RELAY_PITCH(elems))
 
-/* The argument of relays. By multiply-adds a group has 1 << warp_bits warps, whose lanes have
- * elements of their own, a block 1 << col_bits columns, and neighbours of a warp have neighbouring
- * columns if is_across is 1. */
+/* Lines of FP32 that are copied lie so many bytes apart: reads of neighbouring lines by 16 bytes
+ * meet different banks. A thread loads 1 << BITS elements of A, and of B, at once. */
+#define TGI_SMALL_RELAY_CHAIN_PITCH(elems) ((((elems)*4 + 127) & ~127) + 16)
+#define TGI_SMALL_RELAY_CHAIN_BITS 3
+
+/* The argument of relays. By multiply-adds a block has 1 << col_bits columns, and neighbours of a
+ * warp have neighbouring columns if is_across is 1. A block that adds chains has 1 << relay_bits
+ * rows and 1 << warp_bits warps. */
 typedef struct tgi_relay_args {
     tgi_sums_args sums;
     int32_t relay_bits, team_bits; /* 1 << relay_bits lanes of a team, or warps, pass a sum on */

@@ -4,6 +4,7 @@
 #include "kernels/instances.cuh"
 #include "kernels/small/small_outer.cuh"
 #include "kernels/small/small_relay.cuh"
+#include "kernels/small/small_relay_chains.cuh"
 #include "kernels/small/small_relay_lines.cuh"
 #include "kernels/small/small_relay_mma.cuh"
 #include "kernels/small/small_shape.h"
@@ -29,9 +30,8 @@
 
 TGI_SMALL_OUTER(tgi_outer_4_fp32, 4, 1)
 TGI_SMALL_OUTER(tgi_outer_8_fp32, 8, 0)
-TGI_SMALL_RELAY(tgi_relay_fp32, TGI_SMALL_RELAY_RUN, TGI_SMALL_RELAY_RUNS, 0, 1)
-TGI_SMALL_RELAY(tgi_relay_vectors_fp32, TGI_SMALL_RELAY_RUN, TGI_SMALL_RELAY_RUNS, 1, 0)
-TGI_SMALL_RELAY(tgi_relay_short_fp32, TGI_SMALL_RELAY_SHORT_RUN, 1, 0, 0)
+TGI_SMALL_RELAY(tgi_relay_short_fp32)
+TGI_SMALL_RELAY_CHAINS(tgi_relay_chains_fp32)
 TGI_SMALL_RELAY_MMA(tgi_relay_fp64, fp64, 4, 0, 1)
 TGI_SMALL_RELAY_MMA(tgi_relay_bf16, bf16, 4, 0, 1)
 TGI_SMALL_RELAY_MMA(tgi_relay_fp16, fp16, 4, 0, 1)
