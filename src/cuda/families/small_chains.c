@@ -8,8 +8,8 @@
 #define LANES 32
 #define TILE_BITS_MOST 6 /* elements of D of a block */
 #define LINE_BITS_MOST 5
-#define WARPS_LEAST 4
-#define WARPS_MOST (TGI_SMALL_RELAY_THREADS / LANES)
+#define CHAIN_WARPS_LEAST 4
+#define CHAIN_WARPS_MOST (TGI_SMALL_RELAY_THREADS / LANES)
 #define SM_WARPS 32 /* warps of a multiprocessor that have registers */
 #define SECTOR_BYTES 32
 #define ELEM_BYTES 4
@@ -21,7 +21,7 @@ typedef struct chains_tiling {
 
 /* Adds what it takes to copy the lines of an operand of `elems` values of k: sectors, and rounds of
  * loads, of which the other operand's run beside them. */
-static void add_lines(const tgi_problem *p, int is_b, int bits, int64_t elems, tgi_tile_work *work)
+static void add_copies(const tgi_problem *p, int is_b, int bits, int64_t elems, tgi_tile_work *work)
 {
     const int64_t line_bytes = ELEM_BYTES << bits;
     const int64_t sectors = line_bytes > SECTOR_BYTES ? line_bytes : SECTOR_BYTES;
@@ -33,7 +33,7 @@ static void add_lines(const tgi_problem *p, int is_b, int bits, int64_t elems, t
     work->tile_count = rounds > work->tile_count ? rounds : work->tile_count;
 }
 
-static void try_tiling(const tgi_machine *machine, const tgi_problem *p,
+static void try_chains(const tgi_machine *machine, const tgi_problem *p,
                        const chains_tiling *tiling, int64_t split_elems, tgi_proposal *proposal)
 {
     const int tile_bits = tiling->row_bits + tiling->col_bits;
@@ -63,8 +63,8 @@ static void try_tiling(const tgi_machine *machine, const tgi_problem *p,
     if (work.block_count > (tiling->cluster > 1 ? most : machine->gpu.sm_count * resident) ||
         down > TGI_GRID_HEIGHT_MAX || shared_bytes > machine->gpu.shared_bytes_per_block)
         return;
-    add_lines(p, 0, tiling->row_bits, elems, &work);
-    add_lines(p, 1, tiling->col_bits, elems, &work);
+    add_copies(p, 0, tiling->row_bits, elems, &work);
+    add_copies(p, 1, tiling->col_bits, elems, &work);
     const double seconds = tgi_model_relay_chains_seconds(&machine->gpu, p, &work);
     if (proposal->is_legal && seconds >= proposal->predicted_s)
         return;
@@ -92,9 +92,9 @@ static void try_blocks(const tgi_machine *machine, const tgi_problem *p, chains_
 {
     const int64_t splits = tgi_divide_up(p->k, split_elems);
     for (tiling.cluster = 1; tiling.cluster <= TGI_SMALL_RELAY_CLUSTER; tiling.cluster *= 2)
-        for (tiling.warps = WARPS_LEAST; tiling.warps <= WARPS_MOST; tiling.warps *= 2)
+        for (tiling.warps = CHAIN_WARPS_LEAST; tiling.warps <= CHAIN_WARPS_MOST; tiling.warps *= 2)
             if (tiling.cluster == 1 || tiling.cluster / 2 < splits)
-                try_tiling(machine, p, &tiling, split_elems, proposal);
+                try_chains(machine, p, &tiling, split_elems, proposal);
 }
 
 /* Returns 1 if values of k lie so close that the kernels count their bytes by 32 bits. */
