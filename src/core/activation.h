@@ -1,7 +1,7 @@
 /*
- * Declares the activations of the epilogue, in one source for CPU, GPU and simulator. It compiles
- * as C11, C++17 and CUDA. FP32 has two forms: one for a D of FP32, and a shorter one, named narrow,
- * for a D of 16 or 8 bits.
+ * Declares the activations of the epilogue, of FP32 in one source for CPU, GPU and simulator. It
+ * compiles as C11, C++17 and CUDA. There are two forms: one for a D of FP32, and a shorter one,
+ * named narrow, for a D of 16 or 8 bits. activation_fp64.h has those of FP64.
  *
  * The errors are those against the exact activation of the given argument, also far into the
  * negative tail, where results are tiny but not zero. For a D of FP32, u = 2^-24:
@@ -10,11 +10,9 @@
  * For a D of 16 or 8 bits:
  *     SILU, GELU_TANH: |error| <= 1.3 * 2^-14 |result| + 2^-119
  *     GELU_ERF:        |error| <= 1.6 * 2^-14 |result| + 2^-119
- * FP64, u = 2^-53:     |error| <=  8 u |result| + 32 * 2^-1074
  * NaN gives NaN. +Inf gives +Inf, -Inf gives -0 (RELU: +0). No other argument gives NaN or Inf.
  *
- * The activations of FP32 have no branches, tables or libm calls, so that loops over them
- * vectorize.
+ * They have no branches, tables or libm calls, so that loops over them vectorize.
  */
 #ifndef TGI_ACTIVATION_H
 #define TGI_ACTIVATION_H
@@ -74,20 +72,11 @@
 #define TGI_GELU_HALF_B_FP32 0x1.a5a7dp-5f
 #define TGI_GELU_HALF_B_TAIL_FP32 (-0x1.151aaep-30f)
 
-/* In FP64, GELU_TANH is x / (1 + exp(-z)) with z = x (A + B x^2). */
-#define TGI_GELU_A_FP64 (0x1.9884533d43651p+0)
-#define TGI_GELU_A_TAIL_FP64 (-0x1.cbc0d30ebfd15p-54)
-#define TGI_GELU_B_FP64 (0x1.2444f2a4d8b4bp-4)
-#define TGI_GELU_B_TAIL_FP64 (-0x1.6c843a29d1c7p-61)
-
 /* Magnitudes from which on the result of a negative argument rounds to -0. */
 #define TGI_SILU_END_FP32 112.0f
-#define TGI_SILU_END_FP64 800.0
 #define TGI_GELU_TANH_END_FP32 11.0f
-#define TGI_GELU_TANH_END_FP64 22.0
 #define TGI_GELU_ERF_END_FP32 14.5f
 #define TGI_GELU_ERF_END_NARROW 13.1f
-#define TGI_GELU_ERF_END_FP64 40.0
 
 /* ---------------------------------------------------------------------------------- FP32 -- */
 
@@ -258,77 +247,6 @@ TGI_INLINE float tgi_activate_narrow(float x, tg_activation kind)
         break;
     }
     return tgi_activate_fp32(x, kind);
-}
-
-/* ---------------------------------------------------------------------------------- FP64 -- */
-
-TGI_INLINE double tgi_clamp_magnitude_fp64(double x, double end)
-{
-    double magnitude = tgi_fp64_from_bits(tgi_bits_from_fp64(x) & 0x7fffffffffffffffu);
-    return magnitude < end ? magnitude : end;
-}
-
-/* Returns x / (1 + exp(-z - tail)), without a large exp(-z). The square root of exp(-z) stays
- * normal, so only the result underflows. */
-TGI_INLINE double tgi_logistic_fp64(double x, double end, double z, double tail)
-{
-    double root = exp(-0.5 * z);
-    root -= root * (0.5 * tail);
-    double low = x < -end ? -end : x;
-    double factor = x < 0.0 ? root : 1.0;
-    return low * factor / (1.0 + root * root) * factor;
-}
-
-TGI_INLINE double tgi_silu_fp64(double x)
-{
-    double t = tgi_clamp_magnitude_fp64(x, TGI_SILU_END_FP64);
-    return tgi_logistic_fp64(x, TGI_SILU_END_FP64, t, 0.0);
-}
-
-TGI_INLINE double tgi_gelu_tanh_fp64(double x)
-{
-    double t = tgi_clamp_magnitude_fp64(x, TGI_GELU_TANH_END_FP64);
-    double square = t * t;
-    double square_tail = tgi_product_tail_fp64(t, t, square);
-    double p = TGI_GELU_B_FP64 * square;
-    double p_tail = tgi_product_tail_fp64(TGI_GELU_B_FP64, square, p);
-    double slope = TGI_GELU_A_FP64 + p;
-    double part = slope - TGI_GELU_A_FP64;
-    double slope_tail = (TGI_GELU_A_FP64 - (slope - part)) + (p - part);
-    slope_tail += p_tail + TGI_GELU_A_TAIL_FP64;
-    slope_tail += TGI_GELU_B_FP64 * square_tail + TGI_GELU_B_TAIL_FP64 * square;
-    double z = t * slope;
-    double z_tail = tgi_product_tail_fp64(t, slope, z) + t * slope_tail;
-    return tgi_logistic_fp64(x, TGI_GELU_TANH_END_FP64, z, z_tail);
-}
-
-TGI_INLINE double tgi_gelu_erf_fp64(double x)
-{
-    double t = tgi_clamp_magnitude_fp64(x, TGI_GELU_ERF_END_FP64);
-    /* erfc magnifies the rounding error of t / sqrt 2 by t^2. One term of Taylor's series corrects
-     * it, with erfc'(y) = -2 / sqrt(pi) exp(-y^2). */
-    double y = t * 0x1.6a09e667f3bcdp-1;
-    double y_tail = tgi_product_tail_fp64(t, 0x1.6a09e667f3bcdp-1, y) - t * 0x1.bdd3413b26456p-55;
-    double complement = erfc(y) - y_tail * 0x1.20dd750429b6dp+0 * exp(-y * y);
-    double low = x < -TGI_GELU_ERF_END_FP64 ? -TGI_GELU_ERF_END_FP64 : x;
-    return x < 0.0 ? 0.5 * low * complement : x * (1.0 - 0.5 * complement);
-}
-
-TGI_INLINE double tgi_activate_fp64(double x, tg_activation kind)
-{
-    switch (kind) {
-    case TG_ACTIVATION_RELU:
-        return x < 0.0 ? 0.0 : x;
-    case TG_ACTIVATION_GELU_ERF:
-        return tgi_gelu_erf_fp64(x);
-    case TG_ACTIVATION_GELU_TANH:
-        return tgi_gelu_tanh_fp64(x);
-    case TG_ACTIVATION_SILU:
-        return tgi_silu_fp64(x);
-    case TG_ACTIVATION_NONE:
-        break;
-    }
-    return x;
 }
 
 #endif

@@ -79,16 +79,18 @@ TGI_INLINE float tgi_rounding_tail_fp32(float x, float y, float rest)
 #endif
 }
 
-/* Returns x y - product, where product is x y rounded. */
-TGI_INLINE double tgi_product_tail_fp64(double x, double y, double product)
+/* Returns what tgi_rounding_tail_fp32 does, in FP64. */
+TGI_INLINE double tgi_rounding_tail_fp64(double x, double y, double rest)
 {
 #if TGI_EPILOGUE_HAS_FMA
-    return TGI_FMA_FP64(x, y, -product);
+    return TGI_FMA_FP64(x, y, rest);
 #else
     const uint64_t high_bits = 0xfffffffff8000000u; /* halves of 26 and 27 bits */
     double x_high = tgi_fp64_from_bits(tgi_bits_from_fp64(x) & high_bits), x_low = x - x_high;
     double y_high = tgi_fp64_from_bits(tgi_bits_from_fp64(y) & high_bits), y_low = y - y_high;
-    return ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low;
+    double product = x * y;
+    double tail = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low;
+    return (product + rest) + tail;
 #endif
 }
 
@@ -176,6 +178,17 @@ TGI_INLINE float tgi_divide_fp32(float x, float y)
     return x * tgi_ptx_reciprocal(y);
 #else
     return x / y;
+#endif
+}
+
+/* Returns 1 / x for 1 <= x <= 2^6, within 1.5 units in the last place. */
+TGI_INLINE double tgi_invert_fp64(double x)
+{
+#if defined(__CUDA_ARCH__)
+    const double guess = tgi_ptx_reciprocal_fp64(x), error = fma(-x, guess, 1.0);
+    return fma(guess, fma(error, error, error), guess);
+#else
+    return 1.0 / x;
 #endif
 }
 

@@ -30,4 +30,12 @@ static __device__ __forceinline__ float tgi_ptx_reciprocal(float x)
     return reciprocal;
 }
 
+/* Returns 1 / x within 2^-20 of it. */
+static __device__ __forceinline__ double tgi_ptx_reciprocal_fp64(double x)
+{
+    double reciprocal;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(reciprocal) : "d"(x));
+    return reciprocal;
+}
+
 #endif

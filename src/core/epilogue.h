@@ -19,6 +19,7 @@
 #define TGI_EPILOGUE_H
 
 #include "core/activation.h"
+#include "core/activation_fp64.h"
 #include "core/epilogue_args.h"
 
 /* TGI_COMBINE makes the operations up to the bias, on numbers or on vectors, whose operations are

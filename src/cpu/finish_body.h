@@ -156,32 +156,30 @@ static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int
 
 /* Each call below has a constant `kind` and a constant `is_narrow`, which says that D has 16 or 8
  * bits, so that each loop is vectorized for its activation. The last columns of a row are computed
- * as a whole vector. FP64 calls the functions of libm, element by element. */
+ * as a whole vector. */
 static inline __attribute__((always_inline)) TARGET void
 ACC_LOCAL(activate_rows)(ACC(elem) * row, int64_t rows, int64_t cols, int64_t row_elems,
                          const tg_activation kind, const int is_narrow)
 {
-    for (; rows > 0; rows--, row += row_elems) {
-#if ACC_IS_FP32
+    (void)is_narrow;
+    for (; rows > 0; rows--, row += row_elems)
         for (int64_t j = 0; j < cols; j += VECTOR_ELEMS) {
             const int is_whole = j + VECTOR_ELEMS <= cols;
             const int left = is_whole ? VECTOR_ELEMS : (int)(cols - j);
-            float part[VECTOR_ELEMS];
-            fp32_store(part, is_whole ? fp32_load(row + j) : fp32_load_some(row + j, left));
+            ACC(elem) part[VECTOR_ELEMS];
+            ACC(store)(part, is_whole ? ACC(load)(row + j) : ACC(load_some)(row + j, left));
             for (int i = 0; i < VECTOR_ELEMS; i++)
+#if ACC_IS_FP32
                 part[i] = is_narrow ? tgi_activate_narrow(part[i], kind)
                                     : tgi_activate_fp32(part[i], kind);
-            if (is_whole)
-                fp32_store(row + j, fp32_load(part));
-            else
-                fp32_store_some(row + j, fp32_load(part), left);
-        }
 #else
-        (void)is_narrow;
-        for (int64_t j = 0; j < cols; j++)
-            row[j] = tgi_activate_fp64(row[j], kind);
+                part[i] = tgi_activate_fp64(part[i], kind);
 #endif
-    }
+            if (is_whole)
+                ACC(store)(row + j, ACC(load)(part));
+            else
+                ACC(store_some)(row + j, ACC(load)(part), left);
+        }
 }
 
 static inline __attribute__((always_inline)) TARGET void

@@ -17,6 +17,7 @@
 
 #include "activation_loops.h"
 #include "core/activation.h"
+#include "core/activation_fp64.h"
 
 #define PATTERN_STRIDE 4099u /* gives a million bit patterns of FP32, of every exponent */
 #define DENSE_COUNT 200000

@@ -1,7 +1,8 @@
 /*
  * test_all_activations tests the activations as kernels apply them, where nothing else rounds: k is
- * 1, B is ones, and A holds every number of 16 bits, or every 65537th bit pattern of FP32. Bounds
- * hold far into the negative tail, where those of a product allow anything.
+ * 1, B is ones, and A holds every number of 16 bits, every 65537th bit pattern of FP32, or as many
+ * numbers of FP64, half of them from where activations bend. Bounds hold far into the negative
+ * tail, where those of a product allow anything.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -30,6 +31,7 @@ static const output outputs[] = {
     {TG_TYPE_FP32, TG_TYPE_FP32, 0x1p-24L, 0x1p-149L, 0x1p128L, 20 * 0x1p-24L, 0x1p-149L},
     {TG_TYPE_BF16, TG_TYPE_FP32, 0x1p-24L, 0x1p-149L, 0x1p128L, 20 * 0x1p-24L, 0x1p-149L},
     {TG_TYPE_BF16, TG_TYPE_BF16, 0x1p-8L, 0x1p-134L, 0x1p128L, 1.5L * 0x1p-14L, 0x1p-119L},
+    {TG_TYPE_FP64, TG_TYPE_FP64, 0, 0, 0x1p1024L, 8 * 0x1p-53L, 32 * 0x1p-1074L},
     {TG_TYPE_FP16, TG_TYPE_FP16, 0x1p-11L, 0x1p-25L, 65520.0L, 1.5L * 0x1p-14L, 0x1p-119L},
 };
 
@@ -62,11 +64,23 @@ static int is_right(const output *to, tg_activation kind, long double x, long do
     return fabsl(d - y) <= error && (d == 0 || signbit(d) == signbit(y));
 }
 
+/* Returns number `i` of FP64: every other one is a bit pattern of its own exponent, the others lie
+ * between -40 and 40. */
+static double find_fp64(uint32_t i)
+{
+    const uint64_t bits = 0x1000100010001u * (uint64_t)i;
+    double pattern;
+    memcpy(&pattern, &bits, sizeof pattern);
+    return i % 2 != 0 ? pattern : 40 * sin(2.3 * i);
+}
+
 static void fill_numbers(tg_type type, void *numbers)
 {
     for (uint32_t i = 0; i < number_count; i++) {
         const uint32_t bits = 65537u * i;
-        if (type == TG_TYPE_FP32)
+        if (type == TG_TYPE_FP64)
+            ((double *)numbers)[i] = find_fp64(i);
+        else if (type == TG_TYPE_FP32)
             memcpy((uint32_t *)numbers + i, &bits, sizeof bits);
         else
             ((uint16_t *)numbers)[i] = (uint16_t)i;
@@ -84,7 +98,7 @@ static void *allocate_copy(tg_context *context, const void *host, int64_t bytes)
 /* D has this many columns, all alike. */
 static void check_product(tg_context *context, const output *to, tg_activation kind, int64_t cols)
 {
-    static uint32_t numbers[number_count], ones[cols_max], d[number_count * cols_max];
+    static double numbers[number_count], ones[cols_max], d[number_count * cols_max];
     fill_numbers(to->input, numbers);
     for (int64_t i = 0; i < cols; i++)
         check_set_element(to->input, ones, i, 1.0);

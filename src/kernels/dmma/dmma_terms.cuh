@@ -9,19 +9,6 @@
 #include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/schedule/tile.cuh"
 
-struct tgi_fp64_group {
-    double value[2];
-};
-
-/* Activates several sums, as tgi_call_activation activates one. */
-static __device__ __noinline__ tgi_fp64_group tgi_call_fp64_activations(tgi_fp64_group sums,
-                                                                        tg_activation activation)
-{
-    sums.value[0] = tgi_activate_fp64(sums.value[0], activation);
-    sums.value[1] = tgi_activate_fp64(sums.value[1], activation);
-    return sums;
-}
-
 /* Stores the sums of a tile, of which each of Teams has a part in shared memory, through the
  * epilogue. A thread keeps to its column. If it has few rows, it requests their C before the
  * products; in other kernels that takes registers, with which plain products are slower. */
@@ -30,6 +17,8 @@ template <int Rows, int Cols, int Pitch, int Teams, int Threads> struct tgi_fp64
     static constexpr int rows_apart = Threads / Cols, own_rows = Rows / rows_apart;
     static constexpr int at_once = own_rows < 8 ? own_rows : 8;
     static constexpr int is_early = own_rows <= 4;
+    /* A kernel whose threads have fewer rows has few registers. */
+    static constexpr int together = own_rows < 16 ? 2 : 4;
     static_assert(own_rows % at_once == 0, "a thread's last rows lie in the tile");
     double c[is_early ? at_once : 1]; /* read before the products */
 
@@ -100,19 +89,7 @@ template <int Rows, int Cols, int Pitch, int Teams, int Threads> struct tgi_fp64
                 if (tgi_has_further_operands && places.is_inside(i))
                     sum[i] = tgi_apply_operands(args, tile.batch, tile.row + places.row(i),
                                                 tile.col + col, sum[i]);
-            if (e.activation == TG_ACTIVATION_RELU) {
-#pragma unroll
-                for (int i = 0; i < at_once; i++)
-                    sum[i] = tgi_limit_sum(sum[i]);
-            } else if (e.activation != TG_ACTIVATION_NONE) {
-#pragma unroll
-                for (int i = 0; i < at_once; i += 2) {
-                    tgi_fp64_group group = {{sum[i], sum[i + 1]}};
-                    group = tgi_call_fp64_activations(group, e.activation);
-                    sum[i] = group.value[0];
-                    sum[i + 1] = group.value[1];
-                }
-            }
+            tgi_activate_together<together, 0, at_once>(e.activation, sum);
             double *to = static_cast<double *>(args.d) +
                          tgi_offset(p.d, tile.batch, tile.row + first, tile.col + col);
 #pragma unroll

@@ -55,11 +55,6 @@ static __device__ __noinline__ float tgi_call_activation(float t, tg_activation 
     return is_narrow ? tgi_activate_narrow(t, activation) : tgi_activate_fp32(t, activation);
 }
 
-static __device__ __noinline__ double tgi_call_activation(double t, tg_activation activation, int)
-{
-    return tgi_activate_fp64(t, activation);
-}
-
 static __device__ __forceinline__ float tgi_limit_sum(float sum)
 {
     return tgi_activate_fp32(sum, TG_ACTIVATION_RELU);
@@ -70,13 +65,85 @@ static __device__ __forceinline__ double tgi_limit_sum(double sum)
     return tgi_activate_fp64(sum, TG_ACTIVATION_RELU);
 }
 
+/* Sums that are activated together. */
+template <typename T, int Count> struct tgi_sum_group {
+    T value[Count];
+};
+
+template <tg_activation Kind, int Is_narrow>
+static __device__ __forceinline__ float tgi_activate_sum(float sum)
+{
+    return Is_narrow ? tgi_activate_narrow(sum, Kind) : tgi_activate_fp32(sum, Kind);
+}
+
+template <tg_activation Kind, int>
+static __device__ __forceinline__ double tgi_activate_sum(double sum)
+{
+    return tgi_activate_fp64(sum, Kind);
+}
+
+template <tg_activation Kind, int Is_narrow, typename T, int Count>
+static __device__ __forceinline__ void tgi_activate_group(tgi_sum_group<T, Count> &sums)
+{
+#pragma unroll
+    for (int i = 0; i < Count; i++)
+        sums.value[i] = tgi_activate_sum<Kind, Is_narrow>(sums.value[i]);
+}
+
+/* Applies an activation to a group of sums. It is called, not inlined, as tgi_call_activation
+ * is. */
+template <int Is_narrow, typename T, int Count>
+static __device__ __noinline__ tgi_sum_group<T, Count>
+tgi_call_activations(tgi_sum_group<T, Count> sums, tg_activation activation)
+{
+    if (activation == TG_ACTIVATION_GELU_ERF)
+        tgi_activate_group<TG_ACTIVATION_GELU_ERF, Is_narrow>(sums);
+    else if (activation == TG_ACTIVATION_GELU_TANH)
+        tgi_activate_group<TG_ACTIVATION_GELU_TANH, Is_narrow>(sums);
+    else
+        tgi_activate_group<TG_ACTIVATION_SILU, Is_narrow>(sums);
+    return sums;
+}
+
+static __device__ __forceinline__ double tgi_call_activation(double t, tg_activation activation,
+                                                             int)
+{
+    return tgi_call_activations<0>(tgi_sum_group<double, 1>{{t}}, activation).value[0];
+}
+
+/* Applies an activation to Count sums, of which Together are computed side by side. */
+template <int Together, int Is_narrow, int Count, typename T>
+static __device__ __forceinline__ void tgi_activate_together(tg_activation activation, T *sum)
+{
+    static_assert(Count % Together == 0, "groups of sums are activated together");
+    if (activation == TG_ACTIVATION_RELU) {
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            sum[i] = tgi_limit_sum(sum[i]);
+    } else if (activation != TG_ACTIVATION_NONE) {
+#pragma unroll
+        for (int i = 0; i < Count; i += Together) {
+            tgi_sum_group<T, Together> group;
+#pragma unroll
+            for (int j = 0; j < Together; j++)
+                group.value[j] = sum[i + j];
+            group = tgi_call_activations<Is_narrow>(group, activation);
+#pragma unroll
+            for (int j = 0; j < Together; j++)
+                sum[i + j] = group.value[j];
+        }
+    }
+}
+
 /* Applies the activation to the sums, and the scale of a D of 8 bits. */
 template <typename T, int Count>
 static __device__ __forceinline__ void tgi_activate_elements(const tgi_gemm_args &args,
                                                              T (&sum)[Count])
 {
     const tg_activation activation = args.problem.epilogue.activation;
-    if (activation == TG_ACTIVATION_RELU) {
+    if constexpr (sizeof(T) == 8) {
+        tgi_activate_together<Count % 2 == 0 ? 2 : 1, 0, Count>(activation, sum);
+    } else if (activation == TG_ACTIVATION_RELU) {
 #pragma unroll
         for (int i = 0; i < Count; i++)
             sum[i] = tgi_limit_sum(sum[i]);
@@ -138,47 +205,6 @@ template <typename T, int Width> struct alignas(sizeof(T) * Width) tgi_row_piece
     T element[Width];
 };
 
-/* Sums that are activated together. */
-template <typename T> struct tgi_sum_group {
-    static constexpr int count = 4;
-    T value[count];
-};
-
-template <tg_activation Kind, int Is_narrow>
-static __device__ __forceinline__ float tgi_activate_sum(float sum)
-{
-    return Is_narrow ? tgi_activate_narrow(sum, Kind) : tgi_activate_fp32(sum, Kind);
-}
-
-template <tg_activation Kind, int>
-static __device__ __forceinline__ double tgi_activate_sum(double sum)
-{
-    return tgi_activate_fp64(sum, Kind);
-}
-
-template <tg_activation Kind, int Is_narrow, typename T>
-static __device__ __forceinline__ void tgi_activate_group(tgi_sum_group<T> &sums)
-{
-#pragma unroll
-    for (int i = 0; i < tgi_sum_group<T>::count; i++)
-        sums.value[i] = tgi_activate_sum<Kind, Is_narrow>(sums.value[i]);
-}
-
-/* Applies an activation to a group of sums. It is called, not inlined, as tgi_call_activation
- * is. */
-template <typename T, int Is_narrow>
-static __device__ __noinline__ tgi_sum_group<T> tgi_call_activations(tgi_sum_group<T> sums,
-                                                                     tg_activation activation)
-{
-    if (activation == TG_ACTIVATION_GELU_ERF)
-        tgi_activate_group<TG_ACTIVATION_GELU_ERF, Is_narrow>(sums);
-    else if (activation == TG_ACTIVATION_GELU_TANH)
-        tgi_activate_group<TG_ACTIVATION_GELU_TANH, Is_narrow>(sums);
-    else
-        tgi_activate_group<TG_ACTIVATION_SILU, Is_narrow>(sums);
-    return sums;
-}
-
 /* The epilogue of a thread that keeps to a few neighbouring columns of a tile and stores several
  * rows at once. One access moves the columns of a row, and all reads of the rows come before their
  * first write. An activation computes several sums together, because the instructions of a single
@@ -187,9 +213,7 @@ static __device__ __noinline__ tgi_sum_group<T> tgi_call_activations(tgi_sum_gro
 template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogue {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
-    typedef tgi_sum_group<sum_type> group;
     typedef tgi_row_piece<elem, Width> piece;
-    static_assert(Width * Count % group::count == 0, "groups of sums are activated together");
     const elem *c, *row_bias;
     elem *d;
     sum_type col_bias[Width];
@@ -248,29 +272,6 @@ template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogu
     {
         const tgi_terms_fp64 terms = {e.alpha, c, bias};
         return tgi_combine_fp64(&e, &terms, sum);
-    }
-
-    static __device__ __forceinline__ void activate(tg_activation activation,
-                                                    sum_type (&sum)[Count][Width])
-    {
-        sum_type *all = sum[0];
-        if (activation == TG_ACTIVATION_RELU) {
-#pragma unroll
-            for (int i = 0; i < Count * Width; i++)
-                all[i] = tgi_limit_sum(all[i]);
-        } else if (activation != TG_ACTIVATION_NONE) {
-#pragma unroll
-            for (int i = 0; i < Count * Width; i += group::count) {
-                group some;
-#pragma unroll
-                for (int j = 0; j < group::count; j++)
-                    some.value[j] = all[i + j];
-                some = tgi_call_activations<sum_type, sizeof(elem) == 2>(some, activation);
-#pragma unroll
-                for (int j = 0; j < group::count; j++)
-                    all[i + j] = some.value[j];
-            }
-        }
     }
 
     static __device__ __forceinline__ void write(elem *to, const sum_type (&sum)[Width])
@@ -332,7 +333,7 @@ template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogu
                 if (tgi_has_further_operands && i * Stride >= begin && i * Stride < end)
                     sum[i][j] = tgi_apply_operands(args, entry, first_row + row + i * Stride,
                                                    first_col + j, sum[i][j]);
-        activate(e.activation, sum);
+        tgi_activate_together<4, sizeof(elem) == 2, Count * Width>(e.activation, sum[0]);
         elem *to = d + row * p.d.row;
 #pragma unroll
         for (int i = 0; i < Count; i++) {
