@@ -11,6 +11,7 @@
 #define TGI_DMMA_COPIED_CUH
 
 #include "kernels/dmma/dmma_fed.cuh"
+#include "kernels/dmma/dmma_spread.cuh"
 #include "kernels/ptx/async_copy.cuh"
 
 /* A thread's copies of each stage of an operand with Count entries, rows of A or columns of B. The
@@ -146,12 +147,47 @@ struct tgi_dmma_copied
     }
 };
 
+/* Names what multiplies stages that threads copy, and calls work(the order of the operands in
+ * them): that of memory, or if copies are spread over the products, of two orders the one that
+ * transposes fewer operands. */
+template <bool Is_spread> struct tgi_dmma_copied_form {
+    template <int... Shape> using form = tgi_dmma_copied<Shape...>;
+
+    template <class Work>
+    static __device__ __forceinline__ void with_order(const tgi_gemm_args &args, const Work &work)
+    {
+        tgi_with_order(args, work);
+    }
+};
+
+template <> struct tgi_dmma_copied_form<true> {
+    template <int... Shape> using form = tgi_dmma_spread<Shape...>;
+
+    template <class Work>
+    static __device__ __forceinline__ void with_order(const tgi_gemm_args &args, const Work &work)
+    {
+        if (args.a_along_k || !args.b_along_k)
+            work(tgi_order<1, 0>{});
+        else
+            work(tgi_order<0, 1>{});
+    }
+};
+
 /* Copies of threads feed tgi_dmma_fed. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
 struct tgi_dmma_copied_feed {
+    typedef tgi_dmma_copied_form<Warp_rows * Warp_cols * Threads / 32 == Rows * Cols &&
+                                 Warp_rows * Warp_cols >= 1024>
+        forms;
     template <int A_along_k, int B_along_k>
-    using form = tgi_dmma_copied<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads,
-                                 A_along_k, B_along_k>;
+    using form = typename forms::template form<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages,
+                                               Threads, A_along_k, B_along_k>;
+
+    template <class Work>
+    static __device__ __forceinline__ void with_order(const tgi_gemm_args &args, const Work &work)
+    {
+        forms::with_order(args, work);
+    }
 
     char *data;
 

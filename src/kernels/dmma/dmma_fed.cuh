@@ -33,7 +33,7 @@ template <class Feed, int Rows, int Cols, int Teams, int Threads> struct tgi_dmm
         const Args &args = schedule.problem(given, unit);
         const tgi_block_tile tile = schedule.tile(unit);
         terms.begin(Feed::find_gemm(args), tile);
-        tgi_with_order(Feed::find_gemm(args), [&](auto order) {
+        Feed::with_order(Feed::find_gemm(args), [&](auto order) {
             typedef typename Feed::template form<order.a_along_k, order.b_along_k> form;
             form own(args, feed);
             typename form::source copies(args, tile);

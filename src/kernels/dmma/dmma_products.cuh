@@ -113,14 +113,13 @@ struct tgi_dmma_products {
                 wide_at.read(part + wide_place, i, index, wide[i]);
         }
 
-        __device__ __forceinline__ void
-        multiply(double (&sums)[wide_count][2 * narrow_count][4]) const
+        /* Adds the products of 16 entries of the wide operand. */
+        __device__ __forceinline__ void multiply(double (&sums)[wide_count][2 * narrow_count][4],
+                                                 int i) const
         {
 #pragma unroll
-            for (int i = 0; i < wide_count; i++)
-#pragma unroll
-                for (int j = 0; j < 2 * narrow_count; j++)
-                    tgi_multiply_fp64_16x8x8(sums[i][j], wide[i], narrow[j / 2][j % 2]);
+            for (int j = 0; j < 2 * narrow_count; j++)
+                tgi_multiply_fp64_16x8x8(sums[i][j], wide[i], narrow[j / 2][j % 2]);
         }
     };
 
@@ -164,7 +163,9 @@ struct tgi_dmma_products {
             for (int half = 0; half < (teams == 1 ? 2 : 1); half++) {
                 fragment part;
                 part.read(stage, wide_at, narrow_at, half);
-                part.multiply(sum);
+#pragma unroll
+                for (int j = 0; j < wide_count; j++)
+                    part.multiply(sum, j);
             }
             stage += (teams == 1 ? 1 : teams / 2) * sub_bytes;
         }

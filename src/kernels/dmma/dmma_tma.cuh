@@ -160,6 +160,13 @@ struct tgi_dmma_tma_feed {
         __syncthreads();
     }
 
+    /* Calls work(the order of the operands in stages): TMA leaves it as it is. */
+    template <class Work>
+    static __device__ __forceinline__ void with_order(const tgi_gemm_args &args, const Work &work)
+    {
+        tgi_with_order(args, work);
+    }
+
     static __device__ __forceinline__ const tgi_gemm_args &find_gemm(const tgi_dmma_tma_args &args)
     {
         return args.gemm;
