@@ -36,8 +36,10 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     const int is_copied = is_tma && work->k_copies > 0.0, i = is_tma + is_copied;
     const double feed = is_tma ? find_feed(f, kernel, is_copied) : 0.0;
     const double cycles = fmax(elems / find_dmma_rate(gpu), feed);
-    /* Copies of threads are issued among the products. */
-    const double copy_s = work->k_copies * depth * f->dmma_copy_cycles[is_tma] / gpu->clock_hz;
+    /* Copies of threads are issued among the products. Rows of 32 x 32 sums a warp spread them. */
+    const int is_spread = is_copied && sums >= 32 && teams == 1.0;
+    const double copy_s =
+        work->k_copies * depth * f->dmma_copy_cycles[is_tma + is_spread] / gpu->clock_hz;
     const double alike = is_tma && (p->a.col == 1) == (p->b.row == 1) ? f->dmma_alike_share : 0.0;
     const double compute_s = (1.0 + alike) * cycles * depth / (share * gpu->clock_hz) + copy_s;
     /* One block alone does not hide the wait for its stages. */
