@@ -294,7 +294,7 @@ static rounding_units find_type_units(tg_type type, int is_on_gpu)
     default:
         return (rounding_units){.sum = 0x1p-24,
                                 .output = 0x1p-24,
-                                .least = 0x1p-133,
+                                .least = 0x1p-150,
                                 .missing = 0x1p-125,
                                 .key = is_on_gpu ? 0x1p-26 : 0};
     }
