@@ -229,7 +229,8 @@ static tg_status launch(const tgi_call *call)
     const tgi_cpu_prepared *prepared = call->prepared;
     tgi_problem problem;
     tgi_call transposed;
-    if (!prepared->decision.packed.is_transposed && !must_transpose(call->problem, prepared->kernels))
+    if (!prepared->decision.packed.is_transposed &&
+        !must_transpose(call->problem, prepared->kernels))
         return run_packed(call);
     tgi_cpu_transpose_call(call, &problem, &transposed);
     return run_packed(&transposed);
