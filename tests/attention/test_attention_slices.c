@@ -33,17 +33,7 @@
 #include "cpu/attention_body.h"
 #include "cpu/finish_body.h"
 
-/* No product of this file stores BF16. */
-static TARGET void bf16x2_round(uint16_t *p, fp32_vec x, int n)
-{
-    bf16_store_some(p, x, n);
-}
-static TARGET void bf16x2_round_two(uint16_t *p, fp32_vec x, fp32_vec y)
-{
-    bf16x2_round(p, x, 16);
-    bf16x2_round(p + 16, y, 16);
-}
-
+#include "cpu/bf16x2_in_c.h"
 #include "cpu/amx_tile_body.h"
 #include "cpu/pairs_body.h"
 

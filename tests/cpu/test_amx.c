@@ -31,28 +31,7 @@
 #include "cpu/finish_body.h"
 #undef ACC_NAME
 
-static void bf16x2_round(uint16_t *p, fp32_vec x, int n)
-{
-    bf16_store_some(p, x, n);
-}
-static void bf16x2_round_some(uint16_t *p, fp32_vec x, int n)
-{
-    bf16x2_round(p, x, n);
-}
-static int bf16x2_find_subnormal(fp32_vec x)
-{
-    int lanes = 0;
-    for (int i = 0; i < (int)(sizeof x / sizeof(float)); i++)
-        lanes |= (fpclassify(x[i]) == FP_SUBNORMAL) << i;
-    return lanes;
-}
-static void bf16x2_round_two(uint16_t *p, fp32_vec x, fp32_vec y)
-{
-    const int count = (int)(sizeof x / sizeof(float));
-    bf16x2_round(p, x, count);
-    bf16x2_round(p + count, y, count);
-}
-
+#include "bf16x2_in_c.h"
 #include "cpu/amx_tile_body.h"
 #include "cpu/amx_tall_body.h"
 
