@@ -35,7 +35,7 @@ typedef struct tgi_tile_work {
     double b_turns; /* turns of banks in which a block of it reads B for one k, beyond the first */
     double a_lines; /* lines of A that a warp of family small without stages reads at once */
     double warps;   /* warps of a block of relays of family small */
-    double places;  /* groups of such a block, which form splits at once */
+    double places;  /* groups of such a block, which form splits at once; of chains, products */
     int blocks_per_sm; /* most resident blocks */
     int is_long;       /* 1: strips or relays of family small by the function for a longer k */
     int is_moved;      /* 1: strips of family small store rows between units of 16 bytes; family
@@ -142,8 +142,8 @@ double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *problem, i
 /* Returns the seconds of its strips: block_count blocks form tile_count times 32 x 32 of D each. */
 double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
-/* Returns the seconds of its relays of FP32. A warp has tile_count rounds of loads, of which
- * split_count lanes share out k, and a sum passes block_k lanes. */
+/* Returns the seconds of its relays of a short k by multiply-adds. A warp has tile_count rounds of
+ * loads, and a sum passes block_k lanes. */
 double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
 /* Returns the seconds of those of other types, whose sums pass block_k instructions, and

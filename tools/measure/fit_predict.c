@@ -75,8 +75,8 @@ static int add(const tgi_backend *backend, const tgi_machine *machine, const cha
     for (int i = 0; i < tgi_kernels_count(); i++) {
         record->kernel = tgi_kernels_get(i);
         if (tgi_kernels_match(record->kernel, kernel_name) && predict(record) > 0.0) {
-            /* The calls of family packed were timed when it did not transpose. It never does so
-             * beside an activation; a ReLU takes no time. */
+            /* The calls of family packed in plans_zen5.csv form D, never D^T, as the family does
+             * beside an activation. A ReLU takes no time. */
             tgi_epilogue *epilogue = &record->problem.epilogue;
             if (record->kernel->family == TGI_FAMILY_cpu_packed &&
                 epilogue->activation == TG_ACTIVATION_NONE)

@@ -41,7 +41,8 @@ static void count_readers(const tgi_operand *operand, double readers, tgi_tile_w
         work->sharing_readers += readers * LINE_BYTES / (double)operand->pitch_bytes;
 }
 
-/* Returns the copies by which threads bring a value of k to a tile: an element each, or two. */
+/* Returns the copies by which threads bring a value of k to a tile: an element each, or two. Tiles
+ * that spread theirs over the products copy single elements, which their own figure includes. */
 static double count_copies(const tgi_kernel *kernel, const tgi_problem *p)
 {
     const int a_units = tgi_gemm_has_a_vectors(p, tgi_gemm_is_a_along_k(p));

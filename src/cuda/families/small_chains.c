@@ -3,7 +3,6 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/small.h"
 #include "kernels/small/small_shape.h"
-#include "model/figures.h"
 
 #define LANES 32
 #define TILE_BITS_MOST 6 /* elements of D of a block */
@@ -57,10 +56,9 @@ static void try_chains(const tgi_machine *machine, const tgi_problem *p,
         .block_k = (double)tgi_divide_up(chains, (int64_t)tiling->warps * LANES) * chain_k};
     const int resident = tgi_gemm_count_resident(&machine->gpu, proposal->kernel,
                                                  SM_WARPS / tiling->warps, shared_bytes);
-    const double *used = tgi_figures_find(machine->gpu.capability)->cluster_sms;
-    const double most = machine->gpu.sm_count * used[tiling->cluster - 1] / used[0];
+    const int64_t sms = tgi_gemm_count_cluster_sms(&machine->gpu, tiling->cluster);
     /* A larger D takes other rows: blocks that do not all run at once wait for each other. */
-    if (work.block_count > (tiling->cluster > 1 ? most : machine->gpu.sm_count * resident) ||
+    if (work.block_count > (double)(tiling->cluster > 1 ? sms : sms * resident) ||
         down > TGI_GRID_HEIGHT_MAX || shared_bytes > machine->gpu.shared_bytes_per_block)
         return;
     add_copies(p, 0, tiling->row_bits, elems, &work);
@@ -79,7 +77,6 @@ static void try_chains(const tgi_machine *machine, const tgi_problem *p,
                                                   .relay_cols = 1 << tiling->col_bits,
                                                   .relay_bits = tiling->row_bits,
                                                   .relay_teams = tiling->teams,
-                                                  .relay_groups = 1,
                                                   .relay_warps = tiling->warps,
                                                   .is_relay_copied = 1,
                                                   .relay_cluster = tiling->cluster,

@@ -67,7 +67,7 @@ static void offer(const tgi_machine *machine, const tgi_problem *p, const relay_
                   tgi_proposal *proposal)
 {
     const int64_t places = count_places(decision->split_count);
-    const int64_t handing = is_mma(p) && tiling->bits > 0 ? (int64_t)work->warps : 0;
+    const int64_t handing = tiling->bits > 0 ? (int64_t)work->warps : 0;
     /* Clusters that do not all run at once wait for each other. */
     if (tiling->cluster > 1 &&
         work->block_count > (double)tgi_gemm_count_cluster_sms(&machine->gpu, tiling->cluster))

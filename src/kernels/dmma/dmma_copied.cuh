@@ -1,7 +1,8 @@
 /*
  * Multiplies as dmma_tma.cuh does where TMA cannot read the operands, as lines that begin between
  * units of 16 bytes. The threads copy them in the background, to the places to which TMA would
- * bring them, by 8 bytes, or by 16 if the operand allows it.
+ * bring them, by 8 bytes, or by 16 if the operand allows it. Rows of 32 x 32 sums a warp multiply
+ * by dmma_spread.cuh.
  *
  *     setup()      takes the shared memory
  *     load()       requests the thread's copies of a step

@@ -1,4 +1,4 @@
-/* Declares the argument of relays (small_relay.cuh, small_relay_mma.cuh). */
+/* Declares the argument of relays (small_relay*.cuh). */
 #ifndef TGI_SMALL_RELAY_ARGS_H
 #define TGI_SMALL_RELAY_ARGS_H
 

@@ -1,5 +1,5 @@
-/* Keeps the sums of splits that groups of warps of a relay (small_relay.cuh, small_relay_mma.cuh)
- * form, adds them in the order of kernels/splits.cu, and stores elements of D. */
+/* Keeps the sums of splits that groups of warps of a relay (small_relay_mma.cuh) form, adds them in
+ * the order of kernels/splits.cu, and stores elements of D. */
 #ifndef TGI_SMALL_RELAY_SUMS_CUH
 #define TGI_SMALL_RELAY_SUMS_CUH
 
