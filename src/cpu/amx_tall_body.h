@@ -1,12 +1,13 @@
 /*
  * Forms all rows of a strip of D by one call on AMX tiles: blocks of 32 rows, each across all
- * micropanels of B. Rows of A are read where they lie and stay in L1 meanwhile, and B stays in L2.
+ * micropanels of B. Rows of A are read where they lie, and stay in L1 meanwhile up to a k of some
+ * 700. B stays in L2. A tgi_tile here has all rows in its tile_count and all columns in its cols.
  * amx_tile_body.h has been included.
  */
 #include "core/checked.h"
 
-/* A block of A that is prefetched a block ahead has at most so many bytes, which fit in L1 with the
- * block before, and one of D so many, which fit in L2. */
+/* A block of A that is prefetched a block ahead has at most so many bytes, which fit in L1, and one
+ * of D so many, which fit in L2. */
 #define TALL_A_BYTES 32768
 #define TALL_D_BYTES 65536
 

@@ -31,7 +31,9 @@ TILE(finish_vectors)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, cons
         added = is_whole ? ACC(load)(bias) : ACC(load_some)(bias, cols);
     for (int i = 0; i < rows; i++) {
         ACC(vec) sum;
-        TGI_COMBINE(sum, ACC(mul), ACC(fma), alpha, ACC(load)(sums), has_c, beta,
+        /* Behind the columns of AMX are any bits, whose sums could raise flags of the processor. */
+        const ACC(vec) product = is_whole ? ACC(load)(sums) : ACC(load_some)(sums, cols);
+        TGI_COMBINE(sum, ACC(mul), ACC(fma), alpha, product, has_c, beta,
                     is_whole ? ACC(load)(c) : ACC(load_some)(c, cols));
         if (has_bias && is_by_row)
             added = ACC(set)(bias[i]);
@@ -51,7 +53,7 @@ TILE(finish_vectors)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, cons
 
 #if HAS_BF16_D
 /* Rounds sums in memory to BF16, with at most ReLU before, two vectors at once where a row has
- * them. A loop for all rows took a fifth longer for one vector. */
+ * them. */
 static inline TARGET void TILE(round_sums)(const tgi_tile *t, uint16_t *d, const ACC(elem) * sums,
                                            int rows)
 {
@@ -70,7 +72,7 @@ static inline TARGET void TILE(round_sums)(const tgi_tile *t, uint16_t *d, const
     for (; j < cols; j += VECTOR_ELEMS) {
         const int left = cols - j < VECTOR_ELEMS ? cols - j : VECTOR_ELEMS;
         for (int i = 0; i < rows; i++) {
-            const ACC(vec) sum = ACC(load)(sums + i * sums_row + j);
+            const ACC(vec) sum = ACC(load_some)(sums + i * sums_row + j, left);
             IN(round_some)(d + i * d_row + j, ACC(max)(least, sum), left);
         }
     }
@@ -84,13 +86,13 @@ static inline TARGET int TILE(take_bf16_steps)(const tgi_tile *t, const uint16_t
 {
     const ACC(vec) alpha = ACC(set)((ACC(elem))alpha_value);
     const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
-    /* To add -0 changes no sum. */
+    /* To add -0 changes no sum but the sign of a zero where the caller rounds down. */
     const ACC(vec) added = t->bias != TG_BIAS_NONE ? bf16_load_some(bias, cols) : ACC(set)(-0.0F);
     const int has_c = beta_value != 0.0;
     int subnormal_lanes = 0;
     for (; rows > 0; rows--, sums += SUMS_ROW(t), c += t->c_row) {
         ACC(vec) sum;
-        TGI_COMBINE(sum, ACC(mul), ACC(fma), alpha, ACC(load)(sums), has_c, beta,
+        TGI_COMBINE(sum, ACC(mul), ACC(fma), alpha, ACC(load_some)(sums, cols), has_c, beta,
                     bf16_load_some(c, cols));
         sum = sum + added;
         subnormal_lanes |= IN(find_subnormal)(sum);

@@ -81,9 +81,9 @@ typedef struct tgi_row_blocks {
     int64_t steps, most_bytes; /* a larger block is not prefetched as a run */
 } tgi_row_blocks;
 
-/* Returns it for such blocks. Rows side by side are prefetched as a run, as the processor follows
- * runs, a block ahead. Long rows and those of few blocks are prefetched some steps ahead, and short
- * ones that lie apart in the block before. */
+/* Returns what a block prefetches. Rows side by side are prefetched as a run, as the processor
+ * follows runs, a block ahead. Rows of many steps are prefetched some steps ahead where they are
+ * long or blocks are few, and others that lie apart in the block before. */
 tgi_ahead tgi_cpu_find_row_ahead(const tgi_row_blocks *blocks);
 
 #endif

@@ -19,10 +19,11 @@
 /* Adds the products of one pair of each row, or of its last number if has_second is 0: the number
  * behind it may be NaN, which a zero of B would not hide. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(add_pair)(const uint16_t *const *a, int64_t a_stride, const uint32_t *b, ACC(vec) * accum,
-               const int rows, const int has_second)
+TILE(add_pair)(const uint16_t *const *a, int64_t a_stride, const uint32_t *b, int cols,
+               ACC(vec) * accum, const int rows, const int has_second)
 {
-    const IN(vec) right = IN(load)(b);
+    /* Behind the columns are any bits, whose products could raise flags of the processor. */
+    const IN(vec) right = IN(load_some)(b, cols);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
         uint32_t pair = 0;
@@ -39,6 +40,7 @@ TILE(tall_block)(const tgi_tile *t, const void *a_start, const uint32_t *b, cons
     ACC(vec) accum[TALL_ROWS];
     const uint16_t *a[TALL_POINTERS];
     const int64_t a_stride = t->a_stride;
+    const int cols = t->cols;
 #pragma GCC unroll 6
     for (int q = 0; q < (rows + 2) / 3; q++) {
         a[q] = (const uint16_t *)a_start + 3 * q * a_stride;
@@ -49,9 +51,9 @@ TILE(tall_block)(const tgi_tile *t, const void *a_start, const uint32_t *b, cons
         accum[i] = ACC(zero)();
     for (int64_t left = t->k; left > 0; left -= 2, b += VECTOR_ELEMS) {
         if (left == 1)
-            TILE(add_pair)(a, a_stride, b, accum, rows, 0);
+            TILE(add_pair)(a, a_stride, b, cols, accum, rows, 0);
         else
-            TILE(add_pair)(a, a_stride, b, accum, rows, 1);
+            TILE(add_pair)(a, a_stride, b, cols, accum, rows, 1);
 #pragma GCC unroll 6
         for (int q = 0; q < (rows + 2) / 3; q++)
             a[q] += 2;
@@ -66,7 +68,6 @@ TILE(tall_block)(const tgi_tile *t, const void *a_start, const uint32_t *b, cons
     }
     /* A sum that is NaN or equals the least one is the second operand, and stays. */
     const ACC(vec) least = ACC(set)(t->activation == TG_ACTIVATION_RELU ? 0.0F : -INFINITY);
-    const int cols = t->cols;
     const int64_t d_row = t->d_row;
     uint16_t *narrow = d;
 #pragma GCC unroll 16

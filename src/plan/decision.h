@@ -12,7 +12,7 @@ typedef struct tgi_packed_decision {
     int64_t row_portions, col_portions, k_splits;
     int64_t strip_cols; /* columns of B that are packed at once */
     int is_a_packed, is_b_packed;
-    int is_tall;       /* 1: one call forms all rows of a task, of at most one vector of columns */
+    int is_tall;       /* 1: one call forms all rows of a task */
     int is_along_rows; /* 1: tiles follow D's rows rather than its columns */
     int is_d_far;      /* 1: tiles prefetch D, which is too large for L1 */
     int is_streamed;   /* 1: D is written past the caches */

@@ -12,7 +12,7 @@ INLINE void bf16x2_round_some(uint16_t *p, fp32_vec x, int n)
 }
 INLINE void bf16x2_round(uint16_t *p, fp32_vec x, int n)
 {
-    bf16_store_some(p, x, n);
+    bf16x2_round_some(p, x, n);
 }
 /* Returns a bit for each lane whose number is subnormal. */
 INLINE int bf16x2_find_subnormal(fp32_vec x)

@@ -3,7 +3,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <fenv.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -291,6 +294,55 @@ static void test_thread_counts(void **state)
     assert_int_equal(tgi_model_cpu_threads(1.0, 64), 64);
 }
 
+/* Executes a plan on a workspace of NaN, and returns which of `flags` it raises. */
+static int find_flags(tg_context *context, const char *text, int flags)
+{
+    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = "cpu_packed"};
+    check_operands operands;
+    tg_problem problem;
+    tg_plan *plan;
+    tg_plan_info info;
+    tg_buffers buffers;
+    assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
+    assert_true(check_make_operands(&problem, 7, &operands));
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_OK);
+    assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), TG_STATUS_OK);
+    assert_int_equal(tg_init_buffers(&buffers, sizeof buffers, &problem), TG_STATUS_OK);
+    buffers.workspace_bytes = tgi_round_up(info.workspace_bytes + 1, 64);
+    buffers.workspace = aligned_alloc(64, (size_t)buffers.workspace_bytes);
+    assert_non_null(buffers.workspace);
+    memset(buffers.workspace, 0xff, (size_t)buffers.workspace_bytes);
+    feclearexcept(FE_ALL_EXCEPT);
+    assert_int_equal(tg_execute_plan(plan, &buffers), TG_STATUS_OK);
+    const int raised = fetestexcept(flags);
+    free(buffers.workspace);
+    tg_destroy_plan(plan);
+    check_free_operands(&operands);
+    return raised;
+}
+
+/* What a packed block holds behind its columns raises no flag that a caller may trap. */
+static void test_workspace_raises_no_flags(void **state)
+{
+    static const char *const shapes[] = {"100x5x64", "40x21x33", "37x3x130:act=relu",
+                                         "64x50x48:bias=col", "33x7x40:beta=1"};
+    static const char *const forms[] = {"", ":nt", ":tn"};
+    static const char *const types[] = {"", ":fp64", ":bf16", ":bf16:d=fp32", ":fp16"};
+    tg_context_options options = {.struct_bytes = sizeof options, .thread_count = 1};
+    tg_context *context;
+    (void)state;
+    assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++)
+            for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+                char text[80];
+                snprintf(text, sizeof text, "%s%s%s", shapes[i], forms[f], types[t]);
+                if (find_flags(context, text, FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW))
+                    fail_msg("%s raises flags of its workspace", text);
+            }
+    tg_destroy_context(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_workspace_is_bounded),
@@ -301,6 +353,7 @@ int main(void)
                                        cmocka_unit_test(test_transposed),
                                        cmocka_unit_test(test_long_rows_stay_whole),
                                        cmocka_unit_test(test_thread_counts),
+                                       cmocka_unit_test(test_workspace_raises_no_flags),
                                        cmocka_unit_test(test_missing_result_is_caught),
                                        cmocka_unit_test(test_small_products_take_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
