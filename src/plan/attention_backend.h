@@ -32,6 +32,7 @@ typedef struct tgi_attention_choice {
     int64_t block_threads, shared_bytes;
     int is_resident;        /* 1: all blocks run at the same time */
     int64_t section_groups; /* groups of heads whose tiles come in turn */
+    int64_t round_blocks;   /* FP32, FP64: blocks of a round; every other round is reversed */
 } tgi_attention_choice;
 
 typedef struct tgi_attention_call {

@@ -120,7 +120,7 @@ void tgi_cuda_divide_keys(const tgi_machine *machine, const tg_attention *a, int
                                         (int32_t)choice->kept_keys)
             : count_own_bytes(row) * choice->warp_split_count;
     if (tgi_cuda_is_real(a))
-        tgi_cuda_set_real_block(choice);
+        tgi_cuda_set_real_block(machine, blocks, choice);
     choice->is_resident =
         blocks * choice->split_count * choice->cluster_count <=
         sm_count * (row->kind == TGI_ATTENTION_FEW_KEYS ? row->resident_blocks : 1);

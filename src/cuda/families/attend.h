@@ -26,8 +26,10 @@ int tgi_cuda_is_real(const tg_attention *attention);
 void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *attention,
                          tgi_attention_visit *visit, void *state);
 
-/* Sets the threads and the bytes of shared memory of the blocks of a row of FP32 or FP64. */
-void tgi_cuda_set_real_block(tgi_attention_choice *choice);
+/* Sets the threads and the bytes of shared memory of `blocks` blocks, for each split, of a row of
+ * FP32 or FP64. K and V have a place each where that leaves room for two blocks. */
+void tgi_cuda_set_real_block(const tgi_machine *machine, int64_t blocks,
+                             tgi_attention_choice *choice);
 
 /* Returns the predicted time in ns of `blocks` blocks of a row of FP32 or FP64, without the merge.
  * The longest tile has `steps` steps. */

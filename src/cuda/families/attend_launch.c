@@ -114,6 +114,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .section_tiles = make_divisor(choice->section_groups * tiles),
         .tile_rows = (int32_t)choice->query_tile,
         .tile_places = (int32_t)choice->tile_places,
+        .round_blocks = make_divisor(choice->round_blocks),
         .split_count = (int32_t)choice->split_count,
         .cluster_count = (int32_t)choice->cluster_count,
         .warp_split_count = (int32_t)choice->warp_split_count,

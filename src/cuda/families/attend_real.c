@@ -9,7 +9,8 @@
 #include "cuda/families/attend.h"
 #include "model/figures.h"
 
-#define SCHEDULERS 4 /* warp schedulers of a multiprocessor */
+#define SCHEDULERS 4  /* warp schedulers of a multiprocessor */
+#define LEAST_WARPS 4 /* warps that a block of few queries may have */
 #define ROWS_MAX (INT64_C(1) << 30)
 
 int tgi_cuda_is_real(const tg_attention *a)
@@ -17,40 +18,59 @@ int tgi_cuda_is_real(const tg_attention *a)
     return a->type == TG_TYPE_FP32 || a->type == TG_TYPE_FP64;
 }
 
+/* Returns the number of warps that share queries. */
+static int64_t count_sharers(const tgi_attention_row *row)
+{
+    return TGI_ATTEND_REAL_SHARERS(row->head_size, row->queries, row->warps);
+}
+
 /* Returns the queries of the warps that share rows. */
 static int64_t count_shared_queries(const tgi_attention_row *row)
 {
-    return row->queries * TGI_ATTEND_REAL_SHARERS(row->head_size) / row->warps;
+    return row->queries * count_sharers(row) / row->warps;
 }
 
 /* Returns the bytes of shared memory of a block with `queries` queries and `places` tiles. */
 static int64_t count_bytes(const tgi_attention_row *row, int64_t queries, int64_t places)
 {
-    return tgi_attend_real_bytes(
-        (int32_t)tgi_type_bytes(row->type), row->head_size, (int32_t)queries,
-        (int32_t)tgi_round_up(queries, count_shared_queries(row)), row->keys, (int32_t)places);
+    return tgi_attend_real_bytes((int32_t)tgi_type_bytes(row->type), row->head_size,
+                                 (int32_t)queries,
+                                 (int32_t)tgi_round_up(queries, count_shared_queries(row)),
+                                 (int32_t)count_sharers(row), row->keys, (int32_t)places);
 }
 
-void tgi_cuda_set_real_block(tgi_attention_choice *choice)
+/* Sets the places of tiles, and the bytes of shared memory. */
+static void set_places(int64_t places, tgi_attention_choice *choice)
+{
+    choice->tile_places = places;
+    choice->shared_bytes = count_bytes(choice->row, choice->query_tile, places);
+}
+
+void tgi_cuda_set_real_block(const tgi_machine *machine, int64_t blocks,
+                             tgi_attention_choice *choice)
 {
     const tgi_attention_row *row = choice->row;
-    choice->block_threads = 32 * TGI_ATTEND_REAL_SHARERS(row->head_size) *
-                            tgi_divide_up(choice->query_tile, count_shared_queries(row));
-    choice->shared_bytes = count_bytes(row, choice->query_tile, choice->tile_places);
+    const int64_t queries = tgi_round_up(choice->query_tile, count_shared_queries(row));
+    const int64_t each = tgi_divide_up(blocks * choice->split_count, machine->gpu.sm_count);
+    choice->block_threads = 32 * count_sharers(row) * queries / count_shared_queries(row);
+    set_places(1, choice);
+    const int64_t held = tgi_cuda_count_held(machine, choice);
+    if (count_bytes(row, queries, 2) > machine->gpu.shared_bytes_per_block)
+        return;
+    set_places(2, choice);
+    if (each > 1 && held > 1 && tgi_cuda_count_held(machine, choice) == 1)
+        set_places(1, choice);
 }
 
-/* Sets the queries of a tile of `most` queries or, if shared memory lacks room for them, of fewer,
- * of which the last warps have some. K and V have a place each, if that leaves room for all of the
- * queries. Returns 0 if the last warps would have none. */
+/* Sets the queries of a tile of `most` queries or, if shared memory lacks room for them and one
+ * tile of keys, of fewer, of which the last warps have some. Returns 0 if they would have none. */
 static int set_tile(const tgi_machine *machine, int64_t most, tgi_attention_choice *choice)
 {
     const tgi_attention_row *row = choice->row;
     const int64_t room = machine->gpu.shared_bytes_per_block;
     const int64_t fewest = most - count_shared_queries(row);
     choice->query_tile = most;
-    choice->tile_places = count_bytes(row, most, 2) <= room ? 2 : 1;
-    while (choice->query_tile > fewest &&
-           count_bytes(row, choice->query_tile, choice->tile_places) > room)
+    while (choice->query_tile > fewest && count_bytes(row, choice->query_tile, 1) > room)
         choice->query_tile -= TGI_ATTEND_REAL_ROWS;
     return choice->query_tile > fewest;
 }
@@ -75,16 +95,18 @@ static void try_splits(const tgi_machine *machine, const tg_attention *a, int64_
 }
 
 /* Tries tiles of the queries of as many warps as a block may have, of one warp less and so on,
- * whose rows belong to `heads` heads. The first of choices with the same time is taken, since a
- * larger tile copies K and V less often. */
+ * whose rows belong to `heads` heads. Blocks of few queries may have LEAST_WARPS, of which some
+ * copy alone. The first of choices with the same time is taken, since a larger tile copies K and V
+ * less often. */
 static void try_tiles(const tgi_machine *machine, const tg_attention *a,
                       const tgi_attention_row *row, int64_t heads, tgi_attention_visit *visit,
                       void *state)
 {
     const int64_t queries = count_shared_queries(row), all = heads * a->m;
     const int64_t most = tgi_divide_up(all > 1 ? all : 1, queries);
-    const int64_t largest = row->queries / queries;
-    for (int64_t warps = most < largest ? most : largest; warps > 0; warps--) {
+    const int64_t least = LEAST_WARPS / count_sharers(row);
+    const int64_t tried_most = most > least ? most : least, largest = row->queries / queries;
+    for (int64_t warps = tried_most < largest ? tried_most : largest; warps > 0; warps--) {
         tgi_attention_choice tried = {.row = row,
                                       .shared_heads = heads,
                                       .subtile_count = 1,
@@ -116,12 +138,12 @@ void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
     }
 }
 
-/* Returns the elements of a head that a warp multiplies for each of its scores. The first of the
- * warps that share queries has the first columns of V. */
+/* Returns the elements of a head that a warp multiplies for each of its scores. Warps that share
+ * queries have half of them each. */
 static int64_t count_elements(const tg_attention *a, const tgi_attention_row *row)
 {
-    const int64_t most = tgi_round_up(a->v_head_size, 32) * TGI_ATTEND_REAL_SHARERS(row->head_size);
-    return tgi_round_up(a->head_size, 8) + (most < row->head_size ? most : row->head_size);
+    const int64_t least = 32 * count_sharers(row);
+    return tgi_round_up(a->head_size, least) + tgi_round_up(a->v_head_size, least);
 }
 
 /* Returns the time of a step of `count` blocks that share a multiprocessor: that of a block which
@@ -135,12 +157,12 @@ static double predict_step(const tg_attention *a, const tgi_attention_choice *ch
     const double elements = (double)(row->keys * count_elements(a, row));
     const double copied = (double)row->keys * (double)tgi_type_bytes(row->type) *
                           (double)(a->head_size + a->v_head_size) / (double)warps;
-    const double alone =
-        f->real_step + f->real_byte * copied + f->real_alone[is_fp64] * elements * (double)rows;
+    const double waits = f->real_byte * copied;
+    const double alone = f->real_step + waits + f->real_alone[is_fp64] * elements * (double)rows;
     const double shared = elements * (double)tgi_round_up(warps * count, SCHEDULERS) *
                               (f->real_read[is_fp64] + f->real_product[is_fp64] * (double)rows) +
                           f->real_copied * copied * (double)(warps * count);
-    return fmax(alone, shared);
+    return fmax(alone, choice->tile_places > 1 ? shared : shared + waits);
 }
 
 /* Returns the time for the starts and the ends of `count` blocks that share a multiprocessor. */
@@ -158,8 +180,8 @@ double tgi_cuda_predict_real(const tgi_machine *machine, const tg_attention *a,
 {
     const int64_t held = tgi_cuda_count_held(machine, choice);
     const int64_t each = tgi_divide_up(blocks, machine->gpu.sm_count);
-    const int64_t rest = each % held, first = each < held ? each : held;
-    const double alone = predict_ends(a, choice, first) + steps * predict_step(a, choice, first);
+    const int64_t rest = each % held;
+    const double alone = predict_ends(a, choice, 1) + steps * predict_step(a, choice, 1);
     const double full = (double)(each / held) * (predict_ends(a, choice, held) +
                                                  mean_steps * predict_step(a, choice, held));
     const double last =

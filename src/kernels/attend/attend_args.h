@@ -43,7 +43,8 @@ typedef struct tgi_attend_args {
     int32_t is_dense;         /* 1: tiles of K and V are dense (attend_dense.cuh) */
     int32_t has_d_units;      /* 1: 16 bytes of D can be stored at once */
     tgi_divisor page_rows;
-    int32_t tile_places; /* FP32, FP64: 1: K and V take turns in one place */
+    int32_t tile_places;      /* FP32, FP64: 1: K and V take turns in one place */
+    tgi_divisor round_blocks; /* FP32, FP64: blocks of a round; every other round is reversed */
     void *splits; /* with more than one split: sums of each split, see tgi_attend_split_reals */
 } tgi_attend_args;
 
@@ -93,19 +94,21 @@ TGI_INLINE int32_t tgi_attend_shared_bytes(int32_t head, int32_t queries, int32_
 
 /* Returns how many warps of FP32 or FP64 share rows: each forms the scores of a part of the keys of
  * a step, and then the sums of a part of the columns. */
-#define TGI_ATTEND_REAL_SHARERS(head) ((head) <= 128 ? 1 : 2)
+#define TGI_ATTEND_REAL_SHARERS(head, queries, warps)                                              \
+    ((head) > 128 || 16 * (warps) > (queries) ? 2 : 1)
 
 /* Returns the bytes of shared memory of a block of FP32 or FP64: Q, tiles of K and V in one or two
  * places, weights, and the numbers of each row that its warps exchange. The block's warps have
  * `warp_rows` rows, of which the last ones may be no queries. */
 TGI_INLINE int32_t tgi_attend_real_bytes(int32_t elem_bytes, int32_t head, int32_t queries,
-                                         int32_t warp_rows, int32_t keys, int32_t places)
+                                         int32_t warp_rows, int32_t sharers, int32_t keys,
+                                         int32_t places)
 {
     const int32_t pad = TGI_ATTEND_KEY_PAD(elem_bytes);
     return (queries + keys) * (elem_bytes * head + pad) +
            (places > 1 ? keys * (elem_bytes * head + TGI_ATTEND_PAD) : 0) +
            warp_rows * (elem_bytes * keys + TGI_ATTEND_PAD) +
-           (TGI_ATTEND_REAL_SHARERS(head) > 1 ? warp_rows * elem_bytes * 2 : 0);
+           (sharers > 1 ? warp_rows * elem_bytes * 2 : 0);
 }
 
 /* Returns the bytes of the state of a warp that has 16 queries and `columns` columns of D, in rows

@@ -25,9 +25,10 @@
 #endif
 
 /* The steps of a block, whose warps have Blocks x 16 queries each. */
-template <tg_type Type, int Head, int Blocks, int Keys, int HasMatrices>
-struct tgi_attend_multiply_adds : tgi_attend_real_block<Type, Head, Blocks, Keys, HasMatrices> {
-    typedef tgi_attend_real_block<Type, Head, Blocks, Keys, HasMatrices> block;
+template <tg_type Type, int Head, int Blocks, int Sharers, int Keys, int HasMatrices>
+struct tgi_attend_multiply_adds
+    : tgi_attend_real_block<Type, Head, Blocks, Sharers, Keys, HasMatrices> {
+    typedef tgi_attend_real_block<Type, Head, Blocks, Sharers, Keys, HasMatrices> block;
     typedef typename block::products products;
     typedef typename block::Lanes Lanes;
     typedef typename block::Real Real;
@@ -38,13 +39,17 @@ struct tgi_attend_multiply_adds : tgi_attend_real_block<Type, Head, Blocks, Keys
     enum { PASS = products::PASS, PAIRS = PASS / 8 };
     enum { ROW_BYTES = Head * BYTES + TGI_ATTEND_PAD }; /* a row of D with two numbers behind it */
     typedef Real sum_array[Blocks][PAIRS][4];
-    using block::find_key, block::find_weight, block::exchange, block::copy_keys;
+    using block::find_key, block::find_weight, block::exchange, block::copy_tile;
     using block::p, block::place, block::sharer, block::q, block::v, block::weights;
+    const int first_column, columns; /* the columns of D that the warp has */
     tgi_attend_state<COLUMNS, Blocks, Real, Lanes> state;
 
     __device__ __forceinline__ tgi_attend_multiply_adds(const tgi_attend_args &args,
                                                         const tgi_attend_place &at, uint32_t shared)
-        : block(args, at, shared)
+        : block(args, at, shared),
+          first_column(sharer * block::find_share(static_cast<int>(args.attention.v_head_size))),
+          columns(sharer > 0 ? static_cast<int>(args.attention.v_head_size) - first_column
+                             : block::find_share(static_cast<int>(args.attention.v_head_size)))
     {
         tgi_attend_clear(state);
     }
@@ -117,16 +122,15 @@ struct tgi_attend_multiply_adds : tgi_attend_real_block<Type, Head, Blocks, Keys
      * index. */
     __device__ __forceinline__ void add_seen(const row_array &factors)
     {
-        const int size = static_cast<int>(p.attention.v_head_size) - sharer * COLUMNS;
 #pragma unroll 1
         for (int j = 0; j < COLUMNS / 8; j++) {
-            const int count = j / PAIRS * PASS < size ? static_cast<int>(Keys) : 0;
+            const int count = j / PAIRS * PASS < columns ? static_cast<int>(Keys) : 0;
             Real sums[Blocks][1][4], kept[Blocks][4];
             tgi_attend_zero(sums);
 #pragma unroll 1
             for (int key = 0; key < count; key++) {
-                const uint32_t value_at = v + key * products::V_PITCH +
-                                          (sharer * COLUMNS + products::find_pair(j)) * BYTES;
+                const uint32_t value_at =
+                    v + key * products::V_PITCH + (first_column + products::find_pair(j)) * BYTES;
                 Real value[2];
                 TGI_FOR_UNROLLED(i, 2)
                 tgi_attend_read_one(value[i], value_at + i * BYTES);
@@ -158,7 +162,6 @@ struct tgi_attend_multiply_adds : tgi_attend_real_block<Type, Head, Blocks, Keys
     /* Rescales the sums so far and adds weights times V of `count` keys. */
     __device__ __forceinline__ void add(const row_array &factors, int is_hiding, int count)
     {
-        const int size = static_cast<int>(p.attention.v_head_size) - sharer * COLUMNS;
         typename products::weight_set set;
         if ((products::IS_SLICED || is_hiding) && block::has_nonfinite_value()) {
             add_seen(factors);
@@ -168,9 +171,9 @@ struct tgi_attend_multiply_adds : tgi_attend_real_block<Type, Head, Blocks, Keys
         TGI_FOR_UNROLLED(pass, COLUMNS / PASS)
         {
             sum_array sums;
-            if (pass * PASS >= size)
+            if (pass * PASS >= columns)
                 continue;
-            products::add(set, weights, v + (sharer * COLUMNS + pass * PASS) * BYTES, count, sums);
+            products::add(set, weights, v + (first_column + pass * PASS) * BYTES, count, sums);
             add_sums<PAIRS>(factors, pass * PAIRS, sums);
         }
     }
@@ -194,19 +197,21 @@ struct tgi_attend_multiply_adds : tgi_attend_real_block<Type, Head, Blocks, Keys
         weigh(scale, key_0, is_hiding, rows, scores, factors);
     }
 
-    /* Goes through the tiles. While one is read, the next is copied, if it has a place. */
+    /* Copies queries and goes through the tiles. While one is read, the next is copied, if it has a
+     * place. */
     __device__ __forceinline__ void run(Real scale)
     {
         const int ahead = p.tile_places - 1;
         row_array factors = {};
 #pragma unroll 1
-        for (int i = -ahead; find_key(i) < place.end; i++) {
+        for (int i = -1 - ahead; find_key(i) < place.end; i++) {
             const int key_0 = find_key(i), is_edge = tgi_attend_is_edge<Keys>(place, key_0);
             const int is_hiding = is_edge && tgi_attend_hides<Keys>(place, key_0);
-            tgi_copy_async_wait<0>();
+            if (i >= 0)
+                tgi_copy_async_wait<0>();
             __syncthreads(); /* tile i is there, and all warps have read the one before */
             if (find_key(i + ahead) < place.end)
-                copy_keys(i + ahead);
+                copy_tile(i + ahead);
             tgi_copy_async_commit();
             if (ahead == 0) {
                 tgi_copy_async_wait<0>();
@@ -247,12 +252,23 @@ struct tgi_attend_multiply_adds : tgi_attend_real_block<Type, Head, Blocks, Keys
             if (Lanes::find_column() == 0 && sharer == 0)
                 tgi_attend_write_two(own + Head * BYTES, state.largest[b][half] * scale, total);
             TGI_FOR_UNROLLED(j, COLUMNS / 8)
-            tgi_attend_write_two(own + (sharer * COLUMNS + products::find_pair(j)) * BYTES,
-                                 state.sums[b][j][2 * half] * factor,
-                                 state.sums[b][j][2 * half + 1] * factor);
+            if (j / PAIRS * PASS < columns)
+                tgi_attend_write_two(own + (first_column + products::find_pair(j)) * BYTES,
+                                     state.sums[b][j][2 * half] * factor,
+                                     state.sums[b][j][2 * half + 1] * factor);
         }
     }
 };
+
+/* Returns the number of the block's tile. A multiprocessor gets a block of each round, of long
+ * tiles first: every other round is dealt out from the last block to the first. */
+static __device__ __forceinline__ int tgi_attend_find_real_number(const tgi_attend_args &p)
+{
+    const int at = static_cast<int>(blockIdx.x), round = tgi_divide(at, p.round_blocks);
+    const int first = round * p.round_blocks.value;
+    const int last = min(first + p.round_blocks.value, static_cast<int>(p.block_count)) - 1;
+    return round % 2 ? first + last - at : at;
+}
 
 /* This is the kernel of a row of FP32 or FP64 of attention_kernels.def. */
 template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles,
@@ -260,8 +276,9 @@ template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles,
 static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_attend_args &p,
                                                                    char *shared)
 {
-    enum { BLOCKS = Queries / 16 * TGI_ATTEND_REAL_SHARERS(Head) / Warps };
-    typedef tgi_attend_multiply_adds<Type, Head, BLOCKS, Keys, HasMatrices> steps_type;
+    enum { SHARERS = TGI_ATTEND_REAL_SHARERS(Head, Queries, Warps) };
+    enum { BLOCKS = Queries / 16 * SHARERS / Warps };
+    typedef tgi_attend_multiply_adds<Type, Head, BLOCKS, SHARERS, Keys, HasMatrices> steps_type;
     typedef typename steps_type::Real Real;
     static_assert(Tiles == 2, "one of K and one of V, in two places or one");
     const int has_lists = tgi_attend_has_lists(p);
@@ -269,14 +286,14 @@ static __device__ __forceinline__ void tgi_attend_in_multiply_adds(const tgi_att
         tgi_start_next();
     if (has_lists)
         tgi_wait_for_stream();
-    const tgi_attend_place place = tgi_attend_find_tile<Keys>(p, blockIdx.x, 0, p.tile_rows);
+    const tgi_attend_place place =
+        tgi_attend_find_tile<Keys>(p, tgi_attend_find_real_number(p), 0, p.tile_rows);
     if (!has_lists)
         tgi_wait_for_stream();
     if (place.first >= place.row_count)
         return;
     steps_type steps(p, place, tgi_shared_address(shared));
     const Real scale = p.is_plain ? tgi_attend_find_scale<Real>(p) : Real(1);
-    steps.copy_queries();
     steps.run(scale);
     if (p.lets_next_start && p.split_count == 1) /* earlier, several of them share a place */
         tgi_start_next();

@@ -10,10 +10,10 @@
 #include "kernels/attend/attend_slice_products.cuh"
 
 /* A block whose warps have Blocks x 16 queries each. */
-template <tg_type Type, int Head, int Blocks, int Keys, int HasMatrices>
+template <tg_type Type, int Head, int Blocks, int Sharers, int Keys, int HasMatrices>
 struct tgi_attend_real_block {
     typedef tgi_attend_real<Type> Real;
-    enum { SHARERS = TGI_ATTEND_REAL_SHARERS(Head), SCORED = Keys / SHARERS };
+    enum { SHARERS = Sharers, SCORED = Keys / SHARERS };
     typedef tgi_attend_real_products<Type, Head, Blocks, Keys, SHARERS, HasMatrices> products;
     typedef typename products::Lanes Lanes;
     typedef Real score_array[Blocks][SCORED / 8][4];
@@ -51,6 +51,13 @@ struct tgi_attend_real_block {
     __device__ __forceinline__ uint32_t find_end(void) const
     {
         return k + Keys * products::PITCH + (p.tile_places > 1 ? Keys * products::V_PITCH : 0);
+    }
+
+    /* Returns the elements of a row of `size` that the first of the sharers has: half of them, or
+     * all. */
+    static __device__ __forceinline__ int find_share(int size)
+    {
+        return SHARERS > 1 ? (size + 63) / 64 * 32 : size;
     }
 
     /* Returns the address of a row's number of sharer `of`. */
@@ -147,7 +154,7 @@ struct tgi_attend_real_block {
         const int size = static_cast<int>(p.attention.head_size);
         const uint32_t queries = q + find_first_row() * products::PITCH;
         if constexpr (SHARERS > 1 && HasMatrices) {
-            const int half = (size + 63) / 64 * 32, first = sharer * half * BYTES;
+            const int half = find_share(size), first = sharer * half * BYTES;
             Real parts[Blocks][Keys / 8][4];
             products::score(queries + first, k + first, sharer ? size - half : half, parts);
             join(parts, scores);
@@ -158,52 +165,43 @@ struct tgi_attend_real_block {
             repair(scores);
     }
 
-    __device__ __forceinline__ void copy_queries(void) const
-    {
-        const tg_attention &a = p.attention;
-        const int size = static_cast<int>(a.head_size);
-        if (p.has_units[0] && p.shared_heads == 1)
-            tgi_attend_fill_reals<Real>(q, products::PITCH, a.q, p.tile_rows, size,
-                                        tgi_attend_offset(a.q, place.query_entry, place.first_head,
-                                                          place.first_query + place.first),
-                                        place.row_count - place.first);
-        else
-            tgi_attend_copy_reals<Real>(
-                q, products::PITCH, a.q, p.tile_rows, size, p.has_units[0], [&](int row) {
-                    const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
-                    return at.is_there ? tgi_attend_offset(a.q, place.query_entry, at.head,
-                                                           place.first_query + at.query)
-                                       : TGI_ATTEND_NO_ROW;
-                });
-    }
-
     /* Returns the first key of tile i. Tiles are K and V of step after step. */
     __device__ __forceinline__ int find_key(int i) const
     {
         return place.begin + i / 2 * Keys;
     }
 
-    /* Copies tile i, of K or V. */
-    __device__ __forceinline__ void copy_keys(int i) const
+    /* Returns the offset of a row of Q, or of K or V if is_key is 1, or TGI_ATTEND_NO_ROW. */
+    __device__ __forceinline__ int64_t find_offset(const tg_heads &heads, int is_key, int row) const
     {
-        const int is_v = i % 2, key_0 = find_key(i);
+        if (is_key)
+            return row < place.keys ? tgi_attend_find_key(p, place, heads, row) : TGI_ATTEND_NO_ROW;
+        const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
+        return at.is_there ? tgi_attend_offset(heads, place.query_entry, at.head,
+                                               place.first_query + at.query)
+                           : TGI_ATTEND_NO_ROW;
+    }
+
+    /* Copies tile i, of K or V, or the queries if i is -1. All have one code, since it is long. */
+    __device__ __forceinline__ void copy_tile(int i) const
+    {
         const tg_attention &a = p.attention;
-        const tg_heads &heads = is_v ? a.v : a.k;
-        const uint32_t tile = is_v ? v : k;
+        const int is_key = i >= 0, is_v = is_key && i % 2, first = is_key ? find_key(i) : 0;
+        const tg_heads &heads = is_v ? a.v : is_key ? a.k : a.q;
+        const uint32_t tile = is_v ? v : is_key ? k : q;
         const int pitch =
             is_v ? static_cast<int>(products::V_PITCH) : static_cast<int>(products::PITCH);
         const int size = static_cast<int>(is_v ? a.v_head_size : a.head_size);
-        if (p.has_units[1 + is_v] && a.page_rows == 0)
-            tgi_attend_fill_reals<Real>(tile, pitch, heads, Keys, size,
-                                        tgi_attend_find_key(p, place, heads, key_0),
-                                        place.keys - key_0);
+        const int rows = is_key ? static_cast<int>(Keys) : p.tile_rows;
+        const int there = is_key ? place.keys - first : place.row_count - place.first;
+        const int has_units = p.has_units[is_key + is_v];
+        if (has_units && (is_key ? a.page_rows == 0 : p.shared_heads == 1) && there > 0)
+            tgi_attend_fill_reals<Real>(tile, pitch, heads, rows, size,
+                                        find_offset(heads, is_key, first), there);
         else
-            tgi_attend_copy_reals<Real>(
-                tile, pitch, heads, Keys, size, p.has_units[1 + is_v], [&](int row) {
-                    return key_0 + row < place.keys
-                               ? tgi_attend_find_key(p, place, heads, key_0 + row)
-                               : TGI_ATTEND_NO_ROW;
-                });
+            tgi_attend_copy_reals<Real>(tile, pitch, heads, rows, size, has_units, [&](int row) {
+                return find_offset(heads, is_key, first + row);
+            });
     }
 
     /* Returns 1 to all threads if twice a value of the tile of V is Inf or NaN: zero times it is
@@ -213,11 +211,11 @@ struct tgi_attend_real_block {
         enum { UNIT = 16 / BYTES };
         const int size = static_cast<int>(p.attention.v_head_size);
         Real zero = 0;
+        const tgi_attend_dealt_units<UNIT> dealt(size);
 #pragma unroll 1
-        for (int e = tgi_thread() % 32 * UNIT; e < size; e += 32 * UNIT)
+        for (int e = dealt.element; e < size; e += dealt.width)
 #pragma unroll 1
-            for (int key = tgi_thread() / 32; key < Keys;
-                 key += static_cast<int>(blockDim.x / 32)) {
+            for (int key = dealt.row; key < Keys; key += dealt.apart) {
                 Real unit[UNIT];
                 tgi_attend_read_unit(unit, v + key * products::V_PITCH + e * BYTES);
                 TGI_FOR_UNROLLED(i, UNIT)

@@ -5,6 +5,22 @@
 #include "kernels/attend/attend_real_products.cuh"
 #include "kernels/attend/attend_store.cuh"
 
+/* Deals out units of 16 bytes of rows to the threads of a block: a thread has every `apart`th row,
+ * and of a row the unit from element `element` on, and units `width` elements apart. */
+template <int Unit> struct tgi_attend_dealt_units {
+    const int lanes, width, element, row, apart;
+
+    /* Rows have `size` elements. */
+    __device__ __forceinline__ explicit tgi_attend_dealt_units(int size)
+        : lanes(size <= 8 * Unit    ? 8
+                : size <= 16 * Unit ? 16
+                                    : 32),
+          width(lanes * Unit), element(tgi_thread() % lanes * Unit), row(tgi_thread() / lanes),
+          apart(static_cast<int>(blockDim.x) / lanes)
+    {
+    }
+};
+
 /* Copies `row_count` rows of `size` elements in the background by all threads of the block, with
  * zeros up to the next multiple of 32 elements. Rows lie `pitch` bytes apart. find(row) returns the
  * address of a row, or TGI_ATTEND_NO_ROW for a row of zeros. */
@@ -42,20 +58,20 @@ static __device__ __forceinline__ void tgi_attend_fill_reals(uint32_t tile, int 
                                                              int size, int64_t first, int there)
 {
     enum { BYTES = sizeof(Real), UNIT = 16 / BYTES };
-    const int first_row = tgi_thread() / 32, apart = static_cast<int>(blockDim.x / 32);
-    const int end = (size + 31) / 32 * 32;
+    const tgi_attend_dealt_units<UNIT> dealt((size + 31) / 32 * 32);
+    const int64_t stride = dealt.apart * heads.row_stride;
 #pragma unroll 1
-    for (int e = tgi_thread() % 32 * UNIT; e < end; e += 32 * UNIT) {
+    for (int e = dealt.element; e < (size + 31) / 32 * 32; e += dealt.width) {
         const int bytes = BYTES * max(0, min(static_cast<int>(UNIT), size - e));
         const Real *source =
-            static_cast<const Real *>(heads.data) + first + first_row * heads.row_stride + e;
-        uint32_t target = tile + first_row * pitch + e * BYTES;
-#pragma unroll 1
-        for (int row = first_row; row < row_count; row += apart) {
+            static_cast<const Real *>(heads.data) + first + dealt.row * heads.row_stride + e;
+        uint32_t target = tile + dealt.row * pitch + e * BYTES;
+#pragma unroll 4
+        for (int row = dealt.row; row < row_count; row += dealt.apart) {
             const int count = row < there ? bytes : 0;
             tgi_copy_async<16>(target, count > 0 ? source : heads.data, count);
-            target += apart * pitch;
-            source += apart * heads.row_stride;
+            target += dealt.apart * pitch;
+            source += stride;
         }
     }
 }
@@ -68,11 +84,12 @@ static __device__ __forceinline__ void tgi_attend_store_reals(const tgi_attend_a
                                                               const tgi_attend_place &place,
                                                               uint32_t tile, int pitch)
 {
-    enum { BYTES = sizeof(Real) };
+    enum { BYTES = sizeof(Real), AT_ONCE = 2 };
     const tg_attention &a = p.attention;
     const int size = static_cast<int>(a.v_head_size), lane = tgi_thread() % 32;
     const int apart = static_cast<int>(blockDim.x / 32), first = tgi_thread() / 32;
     const int own = first + lane * apart;
+    const int rows = min(p.tile_rows, place.row_count - place.first);
     const int64_t stride = p.split_count > 1 ? 1 : a.d.element_stride;
     Real *to = NULL;
     __syncthreads(); /* all rows are there */
@@ -95,13 +112,21 @@ static __device__ __forceinline__ void tgi_attend_store_reals(const tgi_attend_a
         }
     }
 #pragma unroll 1
-    for (int i = 0; first + i * apart < p.tile_rows; i++) {
-        Real *const row =
-            reinterpret_cast<Real *>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(to), i));
+    for (int e = lane; e < (size + 31) / 32 * 32; e += 32)
 #pragma unroll 1
-        for (int e = lane; row && e < size; e += 32)
-            tgi_attend_read_one(row[e * stride], tile + (first + i * apart) * pitch + e * BYTES);
-    }
+        for (int i = 0; first + i * apart < rows; i += AT_ONCE) {
+            Real value[AT_ONCE];
+            TGI_FOR_UNROLLED(x, AT_ONCE)
+            tgi_attend_read_one(value[x],
+                                tile + min(first + (i + x) * apart, rows - 1) * pitch + e * BYTES);
+            TGI_FOR_UNROLLED(x, AT_ONCE)
+            {
+                Real *const row = reinterpret_cast<Real *>(
+                    __shfl_sync(~0u, reinterpret_cast<unsigned long long>(to), (i + x) % 32));
+                if (row && e < size && first + (i + x) * apart < rows)
+                    row[e * stride] = value[x];
+            }
+        }
 }
 
 #endif

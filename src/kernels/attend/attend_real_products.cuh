@@ -9,6 +9,7 @@
 #define TGI_ATTEND_REAL_PRODUCTS_CUH
 
 #include "kernels/attend/attend_scores.cuh"
+#include "kernels/ptx/warp_mma_fp64.cuh"
 
 /* Lanes of mma.sync, of `Sharers` warps that share rows. */
 template <int Sharers> struct tgi_attend_sharing_lanes : tgi_attend_lanes {
@@ -179,7 +180,7 @@ struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Sharers, 1> {
     enum { V_PITCH = 8 * Head + TGI_ATTEND_PAD, WEIGHT_PITCH = 8 * Keys + TGI_ATTEND_PAD };
     enum { PASS = 32, IS_SLICED = 0 };
     struct weight_set {
-        double rows[Keys / 8][2][Blocks][2]; /* weights of the lane's two keys of each 8 */
+        double rows[Keys / 8][Blocks][2][2]; /* weights of the lane's two keys of each 8 */
     };
 
     static __device__ __forceinline__ int find_pair(int j)
@@ -187,30 +188,39 @@ struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Sharers, 1> {
         return 8 * j + Lanes::find_column() * 2;
     }
 
+    /* The lane's numbers of 8 elements of queries and keys. */
+    template <int Count> struct fragment {
+        double rows[Blocks][2][2], keys[Count][2];
+
+        __device__ __forceinline__ void read(uint32_t q, uint32_t k)
+        {
+            TGI_FOR_UNROLLED(b, Blocks)
+            TGI_FOR_UNROLLED(half, 2)
+            tgi_attend_read_unit(rows[b][half], q + (16 * b + 8 * half) * PITCH);
+            TGI_FOR_UNROLLED(j, Count)
+            tgi_attend_read_unit(keys[j], k + 8 * j * PITCH);
+        }
+
+        __device__ __forceinline__ void multiply(double (&scores)[Blocks][Count][4]) const
+        {
+            TGI_FOR_UNROLLED(j, Count)
+            TGI_FOR_UNROLLED(b, Blocks)
+            tgi_multiply_fp64_16x8x8(scores[b][j], rows[b], keys[j]);
+        }
+    };
+
     template <int Count>
     static __device__ __forceinline__ void score(uint32_t q, uint32_t k, int size,
                                                  double (&scores)[Blocks][Count][4])
     {
+        fragment<Count> part;
         q += Lanes::find_row() * PITCH + Lanes::find_column() * 16;
         k += Lanes::find_row() * PITCH + Lanes::find_column() * 16;
         tgi_attend_zero(scores);
 #pragma unroll 1
         for (int at = 0; at < size; at += 8) {
-            double line[Blocks][2][2];
-            TGI_FOR_UNROLLED(b, Blocks)
-            TGI_FOR_UNROLLED(half, 2)
-            tgi_attend_read_unit(line[b][half], q + (16 * b + 8 * half) * PITCH);
-            TGI_FOR_UNROLLED(j, Count)
-            {
-                double key[2];
-                tgi_attend_read_unit(key, k + 8 * j * PITCH);
-                TGI_FOR_UNROLLED(e, 2)
-                TGI_FOR_UNROLLED(b, Blocks)
-                {
-                    const double rows[2] = {line[b][0][e], line[b][1][e]};
-                    tgi_multiply_fp64_16x8x4(scores[b][j], rows, key[e]);
-                }
-            }
+            part.read(q, k);
+            part.multiply(scores);
             q += 64;
             k += 64;
         }
@@ -224,27 +234,35 @@ struct tgi_attend_real_products<TG_TYPE_FP64, Head, Blocks, Keys, Sharers, 1> {
         TGI_FOR_UNROLLED(b, Blocks)
         TGI_FOR_UNROLLED(half, 2)
         {
-            double pair[2];
-            tgi_attend_read_unit(pair, weights + (16 * b + 8 * half) * WEIGHT_PITCH + 64 * t);
-            TGI_FOR_UNROLLED(e, 2)
-            set.rows[t][e][b][half] = pair[e];
+            tgi_attend_read_unit(set.rows[t][b][half],
+                                 weights + (16 * b + 8 * half) * WEIGHT_PITCH + 64 * t);
         }
     }
+
+    /* The lane's values of 8 keys and the columns of a pass. */
+    struct value_set {
+        double value[PASS / 8][2];
+
+        __device__ __forceinline__ void read(uint32_t v)
+        {
+            TGI_FOR_UNROLLED(j, PASS / 8)
+            TGI_FOR_UNROLLED(e, 2)
+            tgi_attend_read_one(value[j][e], v + e * V_PITCH + j * 64);
+        }
+    };
 
     static __device__ __forceinline__ void add(const weight_set &set, uint32_t, uint32_t v, int,
                                                double (&sums)[Blocks][PASS / 8][4])
     {
+        value_set values[Keys / 8];
         v += Lanes::find_column() * 2 * V_PITCH + Lanes::find_row() * 8;
         tgi_attend_zero(sums);
         TGI_FOR_UNROLLED(t, Keys / 8)
-        TGI_FOR_UNROLLED(e, 2)
+        values[t].read(v + 8 * t * V_PITCH);
+        TGI_FOR_UNROLLED(t, Keys / 8)
         TGI_FOR_UNROLLED(j, PASS / 8)
-        {
-            double value;
-            tgi_attend_read_one(value, v + (8 * t + e) * V_PITCH + j * 64);
-            TGI_FOR_UNROLLED(b, Blocks)
-            tgi_multiply_fp64_16x8x4(sums[b][j], set.rows[t][e][b], value);
-        }
+        TGI_FOR_UNROLLED(b, Blocks)
+        tgi_multiply_fp64_16x8x8(sums[b][j], set.rows[t][b], values[t].value[j]);
     }
 };
 

@@ -45,7 +45,6 @@ struct tgi_attend_real_products<TG_TYPE_FP32, Head, Blocks, Keys, Sharers, 1> {
     enum { PITCH = 4 * Head + TGI_ATTEND_KEY_PAD(4) };
     enum { V_PITCH = 4 * Head + TGI_ATTEND_PAD, WEIGHT_PITCH = 4 * Keys + TGI_ATTEND_PAD };
     enum { PASS = 32, IS_SLICED = 1 };
-    enum { AT_ONCE = Blocks == 1 ? 4 : 1 }; /* 8 keys each; few products follow each other */
     struct weight_set {
     };
 
@@ -101,7 +100,7 @@ struct tgi_attend_real_products<TG_TYPE_FP32, Head, Blocks, Keys, Sharers, 1> {
         weights += Lanes::find_row() * WEIGHT_PITCH + Lanes::find_column() * 8;
         v += Lanes::find_column() * 2 * V_PITCH + Lanes::find_row() * 16;
         tgi_attend_zero(tiles);
-#pragma unroll(AT_ONCE)
+#pragma unroll 1
         for (int key = 0; key < count; key += 8) {
             tgi_attend_slices<4> rows[Blocks];
             tgi_attend_slices<2> columns[4];
