@@ -321,7 +321,7 @@ static int find_flags(tg_context *context, const char *text, int flags)
     return raised;
 }
 
-/* What a packed block holds behind its columns raises no flag that a caller may trap. */
+/* Numbers that a packed block holds behind its columns raise no flag that a caller may trap. */
 static void test_workspace_raises_no_flags(void **state)
 {
     static const char *const shapes[] = {"100x5x64", "40x21x33", "37x3x130:act=relu",

@@ -122,6 +122,19 @@ static void try_tiles(const tgi_machine *machine, const tg_attention *a,
     }
 }
 
+/* Returns 1 if the heads fit in a narrower row of FP32. Of 199 measured problems it was slower than
+ * the wider one by over 2 % in three, and by at most 5 %, which predictions do not tell apart. */
+static int has_narrower(const tgi_attention_row *row, int64_t head)
+{
+    const tgi_attention_row *other;
+    for (int i = 0; row->type == TG_TYPE_FP32 && (other = tgi_attention_rows_get(i)); i++) {
+        if (other->type == row->type && head <= other->head_size &&
+            other->head_size < row->head_size)
+            return 1;
+    }
+    return 0;
+}
+
 void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
                          tgi_attention_visit *visit, void *state)
 {
@@ -129,7 +142,7 @@ void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
     const int64_t group = a->head_count / a->kv_head_count;
     const tgi_attention_row *row;
     for (int i = 0; (row = tgi_attention_rows_get(i)); i++) {
-        if (row->type != a->type || row->head_size < head ||
+        if (row->type != a->type || row->head_size < head || has_narrower(row, head) ||
             !tgi_kernels_isa_runs(row->isa, machine->features))
             continue;
         try_tiles(machine, a, row, 1, visit, state);
