@@ -358,7 +358,7 @@ static void keep_fastest(const tgi_attention_choice *tried, void *state)
 {
     fastest_choice *fastest = state;
     const double time = tgi_cuda_predict_attention(fastest->machine, fastest->attention, tried);
-    if (time < fastest->least_ns) {
+    if (time < fastest->least_ns && !tgi_cuda_has_narrower(fastest->attention, tried->row)) {
         fastest->least_ns = time;
         *fastest->choice = *tried;
     }

@@ -122,19 +122,6 @@ static void try_tiles(const tgi_machine *machine, const tg_attention *a,
     }
 }
 
-/* Returns 1 if the heads fit in a narrower row of FP32. It was slower than the wider one by over
- * 2 % in three of 199 measured problems, by at most 5 %, which predictions do not tell apart. */
-static int has_narrower(const tgi_attention_row *row, int64_t head)
-{
-    const tgi_attention_row *other;
-    for (int i = 0; row->type == TG_TYPE_FP32 && (other = tgi_attention_rows_get(i)); i++) {
-        if (other->type == row->type && head <= other->head_size &&
-            other->head_size < row->head_size)
-            return 1;
-    }
-    return 0;
-}
-
 void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
                          tgi_attention_visit *visit, void *state)
 {
@@ -142,13 +129,25 @@ void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
     const int64_t group = a->head_count / a->kv_head_count;
     const tgi_attention_row *row;
     for (int i = 0; (row = tgi_attention_rows_get(i)); i++) {
-        if (row->type != a->type || row->head_size < head || has_narrower(row, head) ||
+        if (row->type != a->type || row->head_size < head ||
             !tgi_kernels_isa_runs(row->isa, machine->features))
             continue;
         try_tiles(machine, a, row, 1, visit, state);
         if (group > 1 && a->m < row->queries && group * a->m <= ROWS_MAX)
             try_tiles(machine, a, row, group, visit, state);
     }
+}
+
+int tgi_cuda_has_narrower(const tg_attention *a, const tgi_attention_row *row)
+{
+    const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
+    const tgi_attention_row *other;
+    for (int i = 0; row->type == TG_TYPE_FP32 && (other = tgi_attention_rows_get(i)); i++) {
+        if (other->type == row->type && head <= other->head_size &&
+            other->head_size < row->head_size)
+            return 1;
+    }
+    return 0;
 }
 
 /* Returns the elements of a head that a warp multiplies for each of its scores. Warps that share
