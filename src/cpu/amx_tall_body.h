@@ -61,13 +61,7 @@ TILE(sum_tall)(const TILE(tall_walk) * walk, const char *a, const char *b, float
 {
     const int64_t a_row = walk->a_row, b_row = walk->t->b_row * (int64_t)sizeof(uint32_t);
     const int64_t sums_row = TILE_ROWS * (int64_t)sizeof *sums, stride = walk->of_a.stride;
-    TILE_ZERO(0);
-    if (has_right)
-        TILE_ZERO(1);
-    if (has_lower)
-        TILE_ZERO(2);
-    if (has_lower && has_right)
-        TILE_ZERO(3);
+    TILE(clear_sums)(has_lower, has_right);
     for (int64_t left = walk->steps; left > 0; left--, a += 4 * SIDE, b += SIDE * b_row) {
         for (int i = 0; i < ahead_count; i++)
             __builtin_prefetch(ahead + i * stride);
@@ -76,13 +70,7 @@ TILE(sum_tall)(const TILE(tall_walk) * walk, const char *a, const char *b, float
     }
     if (walk->tail)
         TILE(add_step)(walk->t->tail, 4 * SIDE, b, b_row, has_lower, has_right);
-    TILE_STORE(0, sums, sums_row);
-    if (has_right)
-        TILE_STORE(1, sums + SIDE, sums_row);
-    if (has_lower)
-        TILE_STORE(2, sums + SIDE * TILE_ROWS, sums_row);
-    if (has_lower && has_right)
-        TILE_STORE(3, sums + SIDE * TILE_ROWS + SIDE, sums_row);
+    TILE(store_sums)(sums, sums_row, has_lower, has_right);
 }
 
 /* Computes t->rows rows of `cols` columns. */

@@ -63,6 +63,33 @@ typedef struct amx_operand {
     int64_t ahead;        /* from a row to the one that is prefetched; 0: none is */
 } amx_operand;
 
+/* Clears the registers of sums: register 0, and those on its right and below it. */
+static inline __attribute__((always_inline)) TARGET void TILE(clear_sums)(const int has_lower,
+                                                                          const int has_right)
+{
+    TILE_ZERO(0);
+    if (has_right)
+        TILE_ZERO(1);
+    if (has_lower)
+        TILE_ZERO(2);
+    if (has_lower && has_right)
+        TILE_ZERO(3);
+}
+
+/* Writes the registers of sums to rows that are `sums_stride` bytes apart. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(store_sums)(float *sums, int64_t sums_stride, const int has_lower, const int has_right)
+{
+    TILE_STORE(0, sums, sums_stride);
+    if (has_right)
+        TILE_STORE(1, sums + SIDE, sums_stride);
+    sums += SIDE * sums_stride / (int64_t)sizeof *sums;
+    if (has_lower)
+        TILE_STORE(2, sums, sums_stride);
+    if (has_lower && has_right)
+        TILE_STORE(3, sums + SIDE, sums_stride);
+}
+
 /* Writes to `sums`, whose rows are `sums_stride` bytes apart, the products of slices whose numbers
  * add up to at most `most`. In a step the smallest products come first. Registers are read and
  * written whole: a packed A or B has room behind its last row or column. */
@@ -73,13 +100,7 @@ TILE(sum_products)(const amx_operand *a, const amx_operand *b, int64_t steps, in
     const int64_t b_stride = b->row_bytes;
     const uint32_t *upper = a->pairs, *left = b->pairs;
     int64_t a_stride = a->row_bytes, other = a->other;
-    TILE_ZERO(0);
-    if (has_right)
-        TILE_ZERO(1);
-    if (has_lower)
-        TILE_ZERO(2);
-    if (has_lower && has_right)
-        TILE_ZERO(3);
+    TILE(clear_sums)(has_lower, has_right);
     for (; steps > 0; steps--, upper += a->step, left += b->step) {
         for (int i = 0; a->ahead && i < TILE_ROWS; i++)
             __builtin_prefetch((const char *)(upper + a->ahead) + i * a->row_bytes);
@@ -108,14 +129,7 @@ TILE(sum_products)(const amx_operand *a, const amx_operand *b, int64_t steps, in
             }
         }
     }
-    TILE_STORE(0, sums, sums_stride);
-    if (has_right)
-        TILE_STORE(1, sums + SIDE, sums_stride);
-    sums += SIDE * sums_stride / (int64_t)sizeof *sums;
-    if (has_lower)
-        TILE_STORE(2, sums, sums_stride);
-    if (has_lower && has_right)
-        TILE_STORE(3, sums + SIDE, sums_stride);
+    TILE(store_sums)(sums, sums_stride, has_lower, has_right);
 }
 
 /* Multiplies with the registers that `rows` and `cols` need, at most 32 of each. */

@@ -123,21 +123,29 @@ static void cut_transposed(tgi_packed_decision *decision)
     cut_strips_and_rows(decision);
 }
 
+/* Fills the problem of a text with operands, and the buffers with these, and returns a plan of
+ * family packed. No other caller has it: plans by kernel name are not cached. */
+static tg_plan *make_plan(tg_context *context, const char *text, tg_problem *problem,
+                          check_operands *operands, tg_buffers *buffers)
+{
+    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = "cpu_packed"};
+    tg_plan *plan;
+    assert_int_equal(tg_parse_problem(text, problem, sizeof *problem), TG_STATUS_OK);
+    assert_true(check_make_operands(problem, 7, operands));
+    assert_int_equal(tg_create_plan(context, problem, &options, &plan), TG_STATUS_OK);
+    assert_int_equal(tg_init_buffers(buffers, sizeof *buffers, problem), TG_STATUS_OK);
+    return plan;
+}
+
 /* Checks D under a decision of family packed that `change` has changed. */
 static void check_decision(const char *shape, void (*change)(tgi_packed_decision *), int is_run)
 {
     tg_problem problem;
-    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = "cpu_packed"};
-    tg_plan *plan;
     check_operands operands;
     check_result result;
-    assert_int_equal(tg_parse_problem(shape, &problem, sizeof problem), TG_STATUS_OK);
-    assert_true(check_make_operands(&problem, 7, &operands));
-    assert_int_equal(tg_create_plan(NULL, &problem, &options, &plan), TG_STATUS_OK);
-    /* No other caller has the plan: plans by kernel name are not cached. */
-    change(&((tgi_cpu_prepared *)plan->prepared)->decision.packed);
     tg_buffers buffers;
-    assert_int_equal(tg_init_buffers(&buffers, sizeof buffers, &problem), TG_STATUS_OK);
+    tg_plan *plan = make_plan(NULL, shape, &problem, &operands, &buffers);
+    change(&((tgi_cpu_prepared *)plan->prepared)->decision.packed);
     if (is_run) {
         assert_int_equal(tg_execute_plan(plan, &buffers), TG_STATUS_OK);
     }
@@ -297,17 +305,12 @@ static void test_thread_counts(void **state)
 /* Executes a plan on a workspace of NaN, and returns which of `flags` it raises. */
 static int find_flags(tg_context *context, const char *text, int flags)
 {
-    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = "cpu_packed"};
     check_operands operands;
     tg_problem problem;
-    tg_plan *plan;
     tg_plan_info info;
     tg_buffers buffers;
-    assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
-    assert_true(check_make_operands(&problem, 7, &operands));
-    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_OK);
+    tg_plan *plan = make_plan(context, text, &problem, &operands, &buffers);
     assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), TG_STATUS_OK);
-    assert_int_equal(tg_init_buffers(&buffers, sizeof buffers, &problem), TG_STATUS_OK);
     buffers.workspace_bytes = tgi_round_up(info.workspace_bytes + 1, 64);
     buffers.workspace = aligned_alloc(64, (size_t)buffers.workspace_bytes);
     assert_non_null(buffers.workspace);
