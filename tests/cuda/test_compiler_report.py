@@ -31,7 +31,6 @@ OTHER_NAMES = {f"cuda_small_sm89_{kind}_32x32x64": "tgi_strip_64_fp8"
 # attention spill three on chips of 8.0 alone.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_small_sm75_fp32_16x16x32": (8, 4, 4),
-                "cuda_small_sm90a_fp64_64x64x16": (128, 72, 88),
                 "cuda_dot_sm80_fp32_16x64x128": (16, 12, 36),
                 "cuda_dot_sm80_bf16_32x64x128": (112, 196, 332),
                 "cuda_dot_sm80_fp16_32x64x128": (112, 196, 332),

@@ -333,7 +333,9 @@ template <tg_type Type, int Width, int Count, int Stride> struct tgi_row_epilogu
                 if (tgi_has_further_operands && i * Stride >= begin && i * Stride < end)
                     sum[i][j] = tgi_apply_operands(args, entry, first_row + row + i * Stride,
                                                    first_col + j, sum[i][j]);
-        tgi_activate_together<4, sizeof(elem) == 2, Count * Width>(e.activation, sum[0]);
+        // Four FP64 sums side by side need more registers than kernels of wide tiles have.
+        tgi_activate_together<sizeof(elem) == 8 ? 2 : 4, sizeof(elem) == 2, Count * Width>(
+            e.activation, sum[0]);
         elem *to = d + row * p.d.row;
 #pragma unroll
         for (int i = 0; i < Count; i++) {
