@@ -200,7 +200,13 @@ double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const int by_elements = work->access != TGI_ACCESS_VECTORS;
+    const double *wide = f->piece_wide_s;
     const double blocks = work->block_count / gpu->sm_count;
+    if (tgi_type_bytes(p->type) > 2) {
+        const double wide_s = wide[2] + work->block_k * wide[3 + (p->type == TG_TYPE_FP64)];
+        return wide[0] + (work->block_k - 1.0) * wide[1] +
+               fmax(blocks * wide_s, find_least_seconds(gpu, p));
+    }
     const double block_s = f->piece_block_s[0] + work->block_k * f->piece_block_s[1 + by_elements];
     return f->piece_s[0] + by_elements * f->piece_s[1] + (work->block_k - 1.0) * f->piece_s[2] +
            fmax(blocks * block_s, find_least_seconds(gpu, p));

@@ -24,6 +24,28 @@ static double find_feed(const tgi_figures *f, const tgi_kernel *kernel, int is_c
     return fmax(fill, (bytes + read_bytes) / 128.0);
 }
 
+/* Returns the seconds of the copies that threads issue among the products of a step of a block. */
+static double find_copy_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                const tgi_tile_work *work, int is_tma, int is_spread)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int sums = kernel->thread_rows * kernel->thread_cols;
+    const double all = kernel->tile_rows + kernel->tile_cols;
+    const int form = !is_tma ? 3 * (sums >= 64) : 1 + is_spread;
+    /* Warps with few sums wait for copies of single elements of both operands. */
+    const double ratio = is_tma && sums < 32 && work->k_copies == all ? f->dmma_single_ratio : 1.0;
+    return ratio * work->k_copies * kernel->tile_depth * f->dmma_copy_cycles[form] / gpu->clock_hz;
+}
+
+/* Returns the seconds for which blocks wait where TMA copies lines slowly. A short k has fewer
+ * steps in which they do. */
+static double find_reader_seconds(const tgi_figures *f, const tgi_tile_work *work)
+{
+    const double share = fmin(1.0, work->block_k / f->dmma_tma_lines_k);
+    return share * f->dmma_tma_lines_s[0] * work->split_readers +
+           f->dmma_tma_lines_s[1] * work->sharing_readers;
+}
+
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                               const tgi_tile_work *work)
 {
@@ -32,28 +54,32 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     const int sums = kernel->thread_rows * kernel->thread_cols, depth = kernel->tile_depth;
     const double elems = (double)kernel->tile_rows * kernel->tile_cols;
     const double teams = sums * kernel->thread_count / elems;
-    const double share = f->dmma_shares[is_tma ? 4 : (sums < 64) + (sums < 32) + (sums < 16)];
+    const double share =
+        f->dmma_shares[is_tma ? 4 + (teams > 1.0) : (sums < 64) + (sums < 32) + (sums < 16)];
     const int is_copied = is_tma && work->k_copies > 0.0, i = is_tma + is_copied;
     const double feed = is_tma ? find_feed(f, kernel, is_copied) : 0.0;
     const double cycles = fmax(elems / find_dmma_rate(gpu), feed);
     /* Copies of threads are issued among the products. Rows of 32 x 32 sums a warp spread them. */
     const int is_spread = is_copied && sums >= 32 && teams == 1.0;
-    const double copy_s =
-        work->k_copies * depth * f->dmma_copy_cycles[is_tma + is_spread] / gpu->clock_hz;
+    const double copy_s = find_copy_seconds(gpu, kernel, work, is_tma, is_spread);
     const double alike = is_tma && (p->a.col == 1) == (p->b.row == 1) ? f->dmma_alike_share : 0.0;
     const double compute_s = (1.0 + alike) * cycles * depth / (share * gpu->clock_hz) + copy_s;
     /* One block alone does not hide the wait for its stages. */
     const double wait_s = f->dmma_stage_s[i] + f->dmma_k_s[i] * depth / teams;
     double latency_s = wait_s + compute_s * share;
     latency_s = fmax(latency_s, f->dmma_latency_s[i] / (kernel->stage_count - 1));
-    const double store_s = teams * elems * 8.0 / (f->dmma_store_bytes_per_cycle * gpu->clock_hz);
+    const double stored = elems * (1.0 + (teams - 1.0) * f->dmma_team_share);
+    const double block_s = stored * 8.0 / (f->dmma_store_bytes_per_cycle * gpu->clock_hz) +
+                           is_spread * f->dmma_spread_s;
     const double stages = ceil(work->block_k / depth);
+    /* Two blocks that share a multiprocessor hide little of the start and the end of others. */
+    const double rounds = ceil(work->block_count / gpu->sm_count) / work->blocks_per_sm;
+    const double again_s = is_tma ? 0.0 : fmax(0.0, rounds - 1.0) * f->dmma_again_s;
     double seconds = tgi_tile_block_seconds(gpu, work, stages, latency_s, compute_s) +
-                     tgi_tile_block_seconds(gpu, work, 1.0, store_s, store_s) +
+                     tgi_tile_block_seconds(gpu, work, 1.0, block_s, block_s) + again_s +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
     return tgi_tile_base_seconds(gpu, p, work) + f->dmma_s[i] +
-           tgi_tile_terms_seconds(gpu, p, work) + f->dmma_tma_lines_s[0] * work->split_readers +
-           f->dmma_tma_lines_s[1] * work->sharing_readers +
+           tgi_tile_terms_seconds(gpu, p, work) + find_reader_seconds(f, work) +
            tgi_tile_memory_seconds(gpu, kernel, p, work, f->tiles_share,
                                    is_tma ? TGI_STREAM_DMMA_TMA : TGI_STREAM_DMMA, seconds);
 }

@@ -234,8 +234,7 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const int is_mma = kernel->math == TGI_MATH_mma;
     const int kind = !is_mma ? 0 : is_narrow(p->type) ? 1 : 2;
     const double whole_k = ceil((double)p->k / kernel->tile_depth) * kernel->tile_depth;
-    const double ratio =
-        work->access == TGI_ACCESS_ELEMENTS ? f->batch_elements_ratio[kind == 1] : 1.0;
+    const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->batch_elements_ratio[kind] : 1.0;
     /* Finding and storing a tile takes some k more. Threads without a tile wait for their warp. */
     const double tile_k = (whole_k + f->batch_tile_k[kind]) * ratio;
     const double tiles = is_mma ? work->tile_count : ceil(work->tile_count / 32.0) * 32.0;

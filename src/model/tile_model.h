@@ -130,7 +130,7 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
 /* Returns the seconds of its short function, whose threads form one element of D. */
 double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
-/* Returns the seconds of its pieces, whose threads form eight columns of rows of D. */
+/* Returns the seconds of its pieces, whose threads form 16 bytes of rows of D. */
 double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
 

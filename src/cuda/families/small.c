@@ -1,8 +1,8 @@
 /* Plans the family small. It has small tiles of D whose k is shared out among the warps of a block,
  * wide tiles for a short k, and functions without stages. For a small product there are two: the
- * short one forms single elements of D, the other one runs of rows. Pieces
- * and strips form a D of 16 bits for a short k, outer products one of FP32 (small_strips.c). Rows
- * of FP8 have strips alone. */
+ * short one forms single elements of D, the other one runs of rows. For a short k there are pieces,
+ * strips for a D of 16 bits, and outer products for one of FP32 (small_strips.c). Rows of FP8 have
+ * strips alone. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -351,7 +351,7 @@ static void propose_functions(const tgi_machine *machine, const tgi_problem *p,
             propose_direct(machine, p, proposal);
             propose_short(machine, p, proposal);
         }
-        if (kernel->math == TGI_MATH_mma && (proposal->is_legal || !is_free))
+        if (proposal->is_legal || !is_free)
             tgi_small_propose_strips(machine, p, proposal);
     }
     if (tgi_small_has_relay(kernel))
@@ -380,11 +380,14 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 
 static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tiling)
 {
+    const tgi_tile_decision *decision = &proposal->decision.tile;
     tgi_gemm_describe_tiling(proposal, tiling);
-    if (proposal->decision.tile.direct_blocks) {
-        tiling->block_count = proposal->decision.tile.direct_blocks;
-        tiling->thread_count = proposal->decision.tile.direct_lanes ? TGI_SMALL_DIRECT_THREADS
-                                                                    : TGI_SMALL_STRIP_THREADS;
+    if (decision->direct_blocks) {
+        const int elem_bytes = (int)tgi_type_bytes(proposal->kernel->type);
+        tiling->block_count = decision->direct_blocks;
+        tiling->thread_count = decision->direct_lanes ? TGI_SMALL_DIRECT_THREADS
+                               : decision->piece_cols ? TGI_SMALL_PIECE_THREADS(elem_bytes)
+                                                      : TGI_SMALL_STRIP_THREADS;
     }
 }
 

@@ -1,4 +1,4 @@
-/* Plans the functions of family small for a short k: pieces and strips for a D of 16 bits, outer
+/* Plans the functions of family small for a short k: pieces, strips for a D of 16 bits, and outer
  * products for one of FP32. */
 
 #include "cuda/families/gemm.h"
@@ -60,30 +60,31 @@ static void decide(const tgi_problem *p, double seconds, int resident, int is_tr
         (tgi_tile_decision){.split_elems = p->k, .split_count = 1, .is_transposed = is_transposed};
 }
 
-/* Returns 1 if units of 16 bytes lie along the rows of B and D, as one form of pieces loads and
- * stores them. */
+/* Returns 1 if units of 16 bytes lie along the rows of B and D, as one form of pieces, for types of
+ * 16 bits, loads and stores them. */
 static int has_units(const tgi_problem *p)
 {
-    return !p->is_b_offset && p->n % TGI_SMALL_PIECE_COLS == 0 && tgi_gemm_has_b_vectors(p, 0) &&
-           tgi_gemm_has_d_vectors(p);
+    return tgi_type_bytes(p->type) == 2 && !p->is_b_offset && p->n % TGI_SMALL_PIECE_COLS(2) == 0 &&
+           tgi_gemm_has_b_vectors(p, 0) && tgi_gemm_has_d_vectors(p);
 }
 
 int64_t tgi_small_count_pieces(const tgi_problem *p, int has_units)
 {
-    const int64_t before = has_units ? 0 : TGI_SMALL_PIECE_COLS - 1;
-    return tgi_divide_up(p->n + before, TGI_SMALL_PIECE_COLS);
+    const int cols = TGI_SMALL_PIECE_COLS((int)tgi_type_bytes(p->type));
+    return tgi_divide_up(p->n + (has_units ? 0 : cols - 1), cols);
 }
 
-/* Proposes pieces for a problem of 16 bits whose D has contiguous rows. */
+/* Proposes pieces for a problem whose D has contiguous rows. */
 static void try_pieces(const tgi_machine *machine, const tgi_problem *p, int is_transposed,
                        tgi_proposal *proposal)
 {
     const int by_units = has_units(p);
     const int64_t pieces = tgi_small_count_pieces(p, by_units);
-    int across = TGI_SMALL_PIECE_ACROSS;
+    const int threads = TGI_SMALL_PIECE_THREADS((int)tgi_type_bytes(p->type));
+    int across = TGI_SMALL_PIECE_ACROSS((int)tgi_type_bytes(p->type));
     while (across > 1 && across / 2 >= pieces)
         across /= 2;
-    const int64_t down = tgi_divide_up(p->m, TGI_SMALL_PIECE_THREADS / across);
+    const int64_t down = tgi_divide_up(p->m, threads / across);
     const int64_t blocks = tgi_divide_up(pieces, across) * down * p->batch_count;
     const tgi_tile_work work = {.block_count = (double)blocks,
                                 .block_k = (double)p->k,
@@ -92,8 +93,7 @@ static void try_pieces(const tgi_machine *machine, const tgi_problem *p, int is_
     if (p->k > TGI_SMALL_PIECE_K_MAX || down > TGI_GRID_HEIGHT_MAX ||
         (proposal->is_legal && seconds >= proposal->predicted_s))
         return;
-    decide(p, seconds, machine->gpu.threads_per_sm / TGI_SMALL_PIECE_THREADS, is_transposed,
-           proposal);
+    decide(p, seconds, machine->gpu.threads_per_sm / threads, is_transposed, proposal);
     proposal->needs_aligned[!is_transposed] = by_units;
     proposal->decision.tile.piece_cols = across;
     proposal->decision.tile.has_piece_units = by_units;
@@ -147,9 +147,16 @@ void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *giv
     const int is_transposed = p.d.col != 1;
     if (is_transposed)
         tgi_problem_transpose(&p);
-    if (!has_rows(&p) || !has_narrow_type(&p))
-        return;
     const int is_free = !p.is_batch_invariant;
+    if (!has_rows(&p))
+        return;
+    if (tgi_type_bytes(p.type) > 2) {
+        if (is_free && proposal->is_legal)
+            try_pieces(machine, &p, is_transposed, proposal);
+        return;
+    }
+    if (!has_narrow_type(&p))
+        return;
     if (is_free ? proposal->is_legal : tgi_small_is_product(&p))
         try_pieces(machine, &p, is_transposed, proposal);
     if (is_free || !tgi_small_is_in_pieces(&p))

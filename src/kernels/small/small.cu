@@ -4,6 +4,7 @@
 #include "kernels/instances.cuh"
 #include "kernels/small/small_shape.h"
 #include "kernels/small/small.cuh"
+#include "kernels/small/small_piece.cuh"
 #include "kernels/small/small_short.cuh"
 
 #define TGI_ELEM_fp32 float
@@ -28,8 +29,10 @@
 
 TGI_SMALL_DIRECT(fp32)
 TGI_SMALL_SHORT(fp32)
+TGI_SMALL_PIECE(fp32)
 TGI_SMALL_DIRECT(fp64)
 TGI_SMALL_SHORT(fp64)
+TGI_SMALL_PIECE(fp64)
 
 #define TGI_IMAGE_small TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \

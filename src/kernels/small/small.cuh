@@ -32,12 +32,6 @@ static __device__ TGI_SMALL_STORE void tgi_small_store(const tgi_gemm_args &args
     tgi_store_tile<T, Rows, Cols, Cols, Tiles, Threads>(args, tile, sums);
 }
 
-/* A piece is `Count` neighbouring elements, as one access moves them. */
-template <typename T, int Count> struct alignas(Count * sizeof(T)) tgi_piece {
-    static constexpr int count = Count;
-    T element[count];
-};
-
 /* Rows x Cols is the block's tile, Lane_rows x Lane_cols a lane's. A warp has step_elems of each
  * Depth elements of k. */
 template <typename T, int Rows, int Cols, int Depth, int Lane_rows, int Lane_cols, int Stages,
@@ -82,7 +76,8 @@ struct tgi_small {
         __device__ __forceinline__ void read(int group, int k, T (&value)[Mine][width]) const
         {
             typedef tgi_vector<T> vector;
-            typedef tgi_piece<T, (Mine < width ? Mine : width)> piece;
+            constexpr int piece_elems = Mine < width ? Mine : width;
+            typedef tgi_row_piece<T, piece_elems> piece;
             if (Along_k) {
 #pragma unroll
                 for (int i = 0; i < Mine; i++) {
@@ -96,11 +91,11 @@ struct tgi_small {
 #pragma unroll
                 for (int kk = 0; kk < width; kk++)
 #pragma unroll
-                    for (int i = 0; i < Mine; i += piece::count) {
+                    for (int i = 0; i < Mine; i += piece_elems) {
                         const T *at = &elem[(k + kk) * pitch + find_entry<Mine>(group, i)];
                         const piece v = *reinterpret_cast<const piece *>(at);
 #pragma unroll
-                        for (int j = 0; j < piece::count; j++)
+                        for (int j = 0; j < piece_elems; j++)
                             value[i + j][kk] = v.element[j];
                     }
             }

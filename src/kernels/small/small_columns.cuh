@@ -1,4 +1,4 @@
-/* Stores eight neighbouring columns of a row of D, of 16 bits. */
+/* Stores neighbouring columns of a row of D, 16 bytes of them. */
 #ifndef TGI_SMALL_COLUMNS_CUH
 #define TGI_SMALL_COLUMNS_CUH
 
@@ -26,6 +26,26 @@ static __device__ __forceinline__ void tgi_store_columns(uint16_t *to, int col, 
     for (int i = 0; i < 8; i++)
         if (col + i >= 0 && col + i < n)
             to[col + i] = static_cast<uint16_t>(word[i / 2] >> i % 2 * 16);
+}
+
+/* Stores sums that need no other type, likewise. */
+template <typename Elem, int Count>
+static __device__ __forceinline__ void tgi_store_columns(Elem *to, int col, int n,
+                                                         const Elem (&sum)[Count])
+{
+    typedef tgi_row_piece<Elem, Count> unit;
+    if (col >= 0 && col + Count <= n) {
+        unit stored;
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            stored.element[i] = sum[i];
+        *reinterpret_cast<unit *>(to + col) = stored;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < Count; i++)
+        if (col + i >= 0 && col + i < n)
+            to[col + i] = sum[i];
 }
 
 #endif
