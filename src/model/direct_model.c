@@ -203,7 +203,7 @@ double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     const double *wide = f->piece_wide_s;
     const double blocks = work->block_count / gpu->sm_count;
     if (tgi_type_bytes(p->type) > 2) {
-        const double wide_s = wide[2] + work->block_k * wide[3 + (p->type == TG_TYPE_FP64)];
+        const double wide_s = wide[2] + work->block_k * wide[3];
         return wide[0] + (work->block_k - 1.0) * wide[1] +
                fmax(blocks * wide_s, find_least_seconds(gpu, p));
     }

@@ -41,7 +41,7 @@ static double find_copy_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
  * steps in which they do. */
 static double find_reader_seconds(const tgi_figures *f, const tgi_tile_work *work)
 {
-    const double share = fmin(1.0, work->block_k / f->dmma_tma_lines_k);
+    const double share = work->block_k < f->dmma_tma_lines_k ? f->dmma_tma_lines_share : 1.0;
     return share * f->dmma_tma_lines_s[0] * work->split_readers +
            f->dmma_tma_lines_s[1] * work->sharing_readers;
 }

@@ -320,8 +320,7 @@ int tgi_small_is_in_pieces(const tgi_problem *p)
            (n < TERMS_COLS || tgi_epilogue_is_sum_alone(&p->epilogue));
 }
 
-/* Returns 1 if the functions without stages sum a batch-invariant problem with one lane. */
-static int takes_one_lane(const tgi_machine *machine, const tgi_problem *p)
+int tgi_small_takes_one_lane(const tgi_machine *machine, const tgi_problem *p)
 {
     return tgi_small_is_in_pieces(p) || (tgi_small_is_product(p) && p->type == TG_TYPE_FP16) ||
            (tgi_type_bytes(p->type) >= 4 && tgi_gemm_invariant_split(machine, p) == p->k);
@@ -347,7 +346,7 @@ static void propose_functions(const tgi_machine *machine, const tgi_problem *p,
     const int is_free = !p->is_batch_invariant;
     if (has_direct(kernel) && tgi_arch_has(machine->gpu.capability, TGI_FEATURE_TMA) &&
         (is_free || tgi_small_serves(kernel, p, proposal->sum_order))) {
-        if (is_free || takes_one_lane(machine, p)) {
+        if (is_free || tgi_small_takes_one_lane(machine, p)) {
             propose_direct(machine, p, proposal);
             propose_short(machine, p, proposal);
         }
@@ -383,11 +382,9 @@ static void describe_tiling(const tgi_proposal *proposal, tgi_plan_tiling *tilin
     const tgi_tile_decision *decision = &proposal->decision.tile;
     tgi_gemm_describe_tiling(proposal, tiling);
     if (decision->direct_blocks) {
-        const int elem_bytes = (int)tgi_type_bytes(proposal->kernel->type);
         tiling->block_count = decision->direct_blocks;
-        tiling->thread_count = decision->direct_lanes ? TGI_SMALL_DIRECT_THREADS
-                               : decision->piece_cols ? TGI_SMALL_PIECE_THREADS(elem_bytes)
-                                                      : TGI_SMALL_STRIP_THREADS;
+        tiling->thread_count =
+            decision->direct_lanes ? TGI_SMALL_DIRECT_THREADS : TGI_SMALL_STRIP_THREADS;
     }
 }
 

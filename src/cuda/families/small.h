@@ -34,6 +34,10 @@ int tgi_small_is_product(const tgi_problem *p);
  * FP32, are left to multiply-adds, by pieces and the functions without stages. */
 int tgi_small_is_in_pieces(const tgi_problem *p);
 
+/* Returns 1 if the functions without stages, and pieces, sum a batch-invariant problem in order of
+ * k. */
+int tgi_small_takes_one_lane(const tgi_machine *machine, const tgi_problem *p);
+
 /* Returns 1 for the row of each type that has relays. */
 int tgi_small_has_relay(const tgi_kernel *kernel);
 

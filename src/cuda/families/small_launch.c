@@ -54,9 +54,10 @@ static void prepare_pieces(const tgi_problem *p, const tgi_proposal *proposal,
     const tgi_tile_decision *decision = &proposal->decision.tile;
     const int across = decision->piece_cols, has_units = decision->has_piece_units;
     multiply->block[0] = (unsigned)across;
-    multiply->block[1] = (unsigned)(TGI_SMALL_PIECE_THREADS((int)tgi_type_bytes(p->type)) / across);
+    multiply->block[1] = (unsigned)(TGI_SMALL_PIECE_THREADS / across);
     multiply->grid[0] = (unsigned)tgi_divide_up(tgi_small_count_pieces(p, has_units), across);
-    multiply->grid[1] = (unsigned)tgi_divide_up(p->m, multiply->block[1]);
+    multiply->grid[1] = (unsigned)tgi_divide_up(
+        p->m, multiply->block[1] * TGI_SMALL_PIECE_ROWS((int)tgi_type_bytes(p->type)));
     multiply->grid[2] = (unsigned)p->batch_count;
     multiply->shared_bytes = 0;
     snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_piece_%s_%s",

@@ -80,11 +80,11 @@ static void try_pieces(const tgi_machine *machine, const tgi_problem *p, int is_
 {
     const int by_units = has_units(p);
     const int64_t pieces = tgi_small_count_pieces(p, by_units);
-    const int threads = TGI_SMALL_PIECE_THREADS((int)tgi_type_bytes(p->type));
-    int across = TGI_SMALL_PIECE_ACROSS((int)tgi_type_bytes(p->type));
+    const int rows = TGI_SMALL_PIECE_ROWS((int)tgi_type_bytes(p->type));
+    int across = TGI_SMALL_PIECE_ACROSS;
     while (across > 1 && across / 2 >= pieces)
         across /= 2;
-    const int64_t down = tgi_divide_up(p->m, threads / across);
+    const int64_t down = tgi_divide_up(p->m, rows * (TGI_SMALL_PIECE_THREADS / across));
     const int64_t blocks = tgi_divide_up(pieces, across) * down * p->batch_count;
     const tgi_tile_work work = {.block_count = (double)blocks,
                                 .block_k = (double)p->k,
@@ -93,7 +93,8 @@ static void try_pieces(const tgi_machine *machine, const tgi_problem *p, int is_
     if (p->k > TGI_SMALL_PIECE_K_MAX || down > TGI_GRID_HEIGHT_MAX ||
         (proposal->is_legal && seconds >= proposal->predicted_s))
         return;
-    decide(p, seconds, machine->gpu.threads_per_sm / threads, is_transposed, proposal);
+    decide(p, seconds, machine->gpu.threads_per_sm / TGI_SMALL_PIECE_THREADS, is_transposed,
+           proposal);
     proposal->needs_aligned[!is_transposed] = by_units;
     proposal->decision.tile.piece_cols = across;
     proposal->decision.tile.has_piece_units = by_units;
@@ -151,7 +152,7 @@ void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *giv
     if (!has_rows(&p))
         return;
     if (tgi_type_bytes(p.type) > 2) {
-        if (is_free && proposal->is_legal)
+        if (is_free ? proposal->is_legal : tgi_small_takes_one_lane(machine, given))
             try_pieces(machine, &p, is_transposed, proposal);
         return;
     }

@@ -1,7 +1,7 @@
 /*
  * Forms products of family small with a very short k as sums alone, by multiply-adds. A thread has
- * neighbouring columns of a row, and stores them by 16 bytes. Such a kernel takes a microsecond, so
- * that the code is kept small, without shared memory and barriers.
+ * neighbouring columns of a row, or of two, and stores them by 16 bytes. Such a kernel takes a
+ * microsecond, so that the code is kept small, without shared memory and barriers.
  *
  * There are two forms. In one, for types of 16 bits, units of 16 bytes lie along the rows of B and
  * D. In the other, B is read by elements, and a thread's columns begin where a unit of D does, to
@@ -25,20 +25,23 @@ template <tg_type Type, int HasUnits> struct tgi_piece {
     typedef typename direct::elem elem;
     typedef typename direct::sum_type sum_type;
     static constexpr int cols = TGI_SMALL_PIECE_COLS(static_cast<int>(sizeof(elem)));
-    static constexpr int threads = TGI_SMALL_PIECE_THREADS(sizeof(elem));
+    static constexpr int rows = TGI_SMALL_PIECE_ROWS(static_cast<int>(sizeof(elem)));
+    typedef sum_type sums[rows][cols];
 
     /* Holds the elements of a value of k. */
     struct step {
-        elem a, b[cols];
+        elem a[rows], b[cols];
     };
 
-    int row, col; /* the column may lie to the left of D */
+    int row, col; /* the first row; the column may lie to the left of D */
+    int apart;    /* rows from one to the next: units of D begin at the same columns of them */
     const elem *a, *b;
-    elem *d; /* column 0 of the row */
+    elem *d; /* column 0 of the first row */
 
     __device__ __forceinline__ void setup(const tgi_sums_args &p)
     {
-        row = blockIdx.y * blockDim.y + threadIdx.y;
+        apart = blockDim.y;
+        row = blockIdx.y * (rows * apart) + threadIdx.y;
         col = (blockIdx.x * blockDim.x + threadIdx.x) * cols;
         a = static_cast<const elem *>(p.a) + blockIdx.z * p.a_batch + row * p.a_row;
         b = static_cast<const elem *>(p.b) + blockIdx.z * p.b_batch;
@@ -50,7 +53,9 @@ template <tg_type Type, int HasUnits> struct tgi_piece {
     __device__ __forceinline__ void load(const tgi_sums_args &p, int k, step &next) const
     {
         const elem *const from = b + k * p.b_k;
-        next.a = a[k * p.a_k];
+#pragma unroll
+        for (int i = 0; i < rows; i++)
+            next.a[i] = i == 0 || row + i * apart < p.m ? a[k * p.a_k + i * apart * p.a_row] : 0;
         if constexpr (HasUnits) {
             const uint4 unit = *reinterpret_cast<const uint4 *>(from + col);
             const uint32_t word[4] = {unit.x, unit.y, unit.z, unit.w};
@@ -64,23 +69,31 @@ template <tg_type Type, int HasUnits> struct tgi_piece {
         }
     }
 
-    static __device__ __forceinline__ void multiply(const step &next, sum_type (&sum)[cols])
+    static __device__ __forceinline__ void multiply(const step &next, sums &sum)
     {
 #pragma unroll
-        for (int j = 0; j < cols; j++)
-            sum[j] += direct::decode(next.a) * direct::decode(next.b[j]);
+        for (int i = 0; i < rows; i++)
+#pragma unroll
+            for (int j = 0; j < cols; j++)
+                sum[i][j] += direct::decode(next.a[i]) * direct::decode(next.b[j]);
     }
 
     /* A sum of -0 becomes +0, as in the short function, which may multiply zeros behind k. */
-    __device__ __forceinline__ void finish(const tgi_sums_args &p, sum_type (&sum)[cols]) const
+    __device__ __forceinline__ void finish(const tgi_sums_args &p, sums &sum) const
     {
 #pragma unroll
-        for (int j = 0; j < cols; j++)
-            sum[j] += 0;
-        if constexpr (sizeof(elem) == 2)
-            tgi_store_columns(d, col, p.n, tgi_encode_columns(Type, sum));
-        else
-            tgi_store_columns(d, col, p.n, sum);
+        for (int i = 0; i < rows; i++) {
+            if (i > 0 && row + i * apart >= p.m)
+                break;
+#pragma unroll
+            for (int j = 0; j < cols; j++)
+                sum[i][j] += 0;
+            elem *const to = d + i * apart * p.d_row;
+            if constexpr (sizeof(elem) == 2)
+                tgi_store_columns(to, col, p.n, tgi_encode_columns(Type, sum[i]));
+            else
+                tgi_store_columns(to, col, p.n, sum[i]);
+        }
     }
 
     /* Forms the thread's columns. */
@@ -92,7 +105,7 @@ template <tg_type Type, int HasUnits> struct tgi_piece {
         body.setup(p);
         if (body.row >= p.m || body.col >= p.n)
             return;
-        sum_type sum[cols] = {};
+        sums sum = {};
         tgi_wait_for_stream();
 #pragma unroll 1
         for (int k = 0; k < p.k; k++) {
@@ -109,11 +122,11 @@ template <tg_type Type, int HasUnits> struct tgi_piece {
 #define TGI_SMALL_PIECE(type)
 #else
 #define TGI_SMALL_PIECE_UNITS(type)                                                                \
-    TGI_BODY_KERNEL(tgi_piece_units_##type, tgi_sums_args, (TGI_SMALL_PIECE_THREADS(2)),           \
+    TGI_BODY_KERNEL(tgi_piece_units_##type, tgi_sums_args, (TGI_SMALL_PIECE_THREADS),              \
                     tgi_piece<TGI_TYPE_OF(type), 1>)
 #define TGI_SMALL_PIECE(type)                                                                      \
-    TGI_BODY_KERNEL(tgi_piece_elements_##type, tgi_sums_args,                                      \
-                    (tgi_piece<TGI_TYPE_OF(type), 0>::threads), tgi_piece<TGI_TYPE_OF(type), 0>)
+    TGI_BODY_KERNEL(tgi_piece_elements_##type, tgi_sums_args, (TGI_SMALL_PIECE_THREADS),           \
+                    tgi_piece<TGI_TYPE_OF(type), 0>)
 #endif
 
 #endif

@@ -86,10 +86,12 @@ typedef struct tgi_short_args {
 #define TGI_SMALL_STRIP_K_MAX 64
 
 /* The functions for the shortest k, up to MAX, have these threads of a block, of which at most
- * ACROSS have the same row. A thread has these columns of D, which are neighbours. */
-#define TGI_SMALL_PIECE_THREADS(elem_bytes) ((elem_bytes) == 2 ? 128 : 256)
-#define TGI_SMALL_PIECE_ACROSS(elem_bytes) ((elem_bytes) == 2 ? 16 : 32)
+ * ACROSS have the same row. A thread has these columns of D, which are neighbours, of these rows,
+ * which are as far apart as the block has rows of threads. */
+#define TGI_SMALL_PIECE_THREADS 128
+#define TGI_SMALL_PIECE_ACROSS 16
 #define TGI_SMALL_PIECE_COLS(elem_bytes) (16 / (elem_bytes))
+#define TGI_SMALL_PIECE_ROWS(elem_bytes) ((elem_bytes) == 2 ? 1 : 2)
 #define TGI_SMALL_PIECE_K_MAX 4
 
 /* The functions for outer products of FP32 have these threads of a block and at most these rows of
