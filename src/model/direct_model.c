@@ -226,13 +226,11 @@ double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
                                                              work->is_moved * f->strip_piece_s[3]));
 }
 
-double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *p, int is_direct,
-                               double block_count)
+double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *p, double block_count)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double d_bytes =
         (double)p->m * (double)p->n * (double)p->batch_count * (double)tgi_type_bytes(p->d_type);
-    return f->outer_s[!is_direct] +
-           fmax(d_bytes / (f->outer_shares[!is_direct] * gpu->memory_bytes_per_s),
-                block_count / gpu->sm_count * f->outer_block_s[!is_direct]);
+    return f->outer_s + fmax(d_bytes / (f->outer_share * gpu->memory_bytes_per_s),
+                             block_count / gpu->sm_count * f->outer_block_s);
 }

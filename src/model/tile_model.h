@@ -134,10 +134,8 @@ double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
 double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                const tgi_tile_work *work);
 
-/* Returns the seconds of its outer products, whose threads read operands where they lie if
- * is_direct is 1. */
-double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *problem, int is_direct,
-                               double block_count);
+/* Returns the seconds of its outer products. */
+double tgi_model_outer_seconds(const tgi_gpu *gpu, const tgi_problem *problem, double block_count);
 
 /* Returns the seconds of its strips: block_count blocks form tile_count times 32 x 32 of D each. */
 double tgi_model_strip_seconds(const tgi_gpu *gpu, const tgi_problem *problem,

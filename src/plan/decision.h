@@ -42,7 +42,6 @@ typedef struct tgi_tile_decision {
     int piece_cols;     /* threads along a row of D in a block of its pieces; 0: another */
     int has_piece_units; /* 1: those pieces load and store whole units of 16 bytes */
     int outer_across;    /* lanes along a row of D in its outer products; 0: another */
-    int outer_rows;      /* rows of D of a block of them */
     int relay_cols;      /* columns of D of a block of its relays; 0: another */
     int relay_bits;      /* 1 << relay_bits lanes, or warps, of a team pass a sum on; of chains,
                           * rows of D of a block */

@@ -152,7 +152,6 @@ void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
     prepared->strip_cols = proposal->decision.tile.strip_cols;
     prepared->strip_rows = proposal->decision.tile.strip_rows;
     prepared->outer_across = proposal->decision.tile.outer_across;
-    prepared->outer_rows = proposal->decision.tile.outer_rows;
     prepared->relay_cols = proposal->decision.tile.relay_cols;
     prepared->relay_bits = proposal->decision.tile.relay_bits;
     prepared->relay_teams = proposal->decision.tile.relay_teams;

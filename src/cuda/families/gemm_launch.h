@@ -47,9 +47,8 @@ typedef struct tgi_tile_prepared {
     int piece_cols;
     int strip_cols; /* as in the decision, like strip_rows */
     int strip_rows;
-    int outer_across; /* as in the decision, like outer_rows */
-    int outer_rows;
-    int relay_cols; /* as in the decision, like the others of relays */
+    int outer_across; /* as in the decision */
+    int relay_cols;   /* as in the decision, like the others of relays */
     int relay_bits;
     int relay_teams;
     int relay_warps;

@@ -70,15 +70,13 @@ static void prepare_outer(const tgi_problem *p, const tgi_proposal *proposal,
                           tgi_cuda_kernel *multiply)
 {
     const tgi_tile_decision *decision = &proposal->decision.tile;
-    const int is_direct = p->k <= TGI_SMALL_OUTER_K_DIRECT;
     const int64_t cols = (int64_t)TGI_SMALL_OUTER_COLS * decision->outer_across;
     multiply->block[0] = TGI_SMALL_OUTER_THREADS;
     multiply->grid[0] = (unsigned)tgi_divide_up(p->n + TGI_SMALL_OUTER_COLS - 1, cols);
-    multiply->grid[1] = (unsigned)tgi_divide_up(p->m, decision->outer_rows);
+    multiply->grid[1] = (unsigned)tgi_divide_up(p->m, TGI_SMALL_OUTER_ROWS);
     multiply->grid[2] = (unsigned)p->batch_count;
     multiply->shared_bytes = 0;
-    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_outer_%d_fp32",
-             is_direct ? TGI_SMALL_OUTER_K_DIRECT : TGI_SMALL_OUTER_K_MAX);
+    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_outer_fp32");
 }
 
 /* Prepares the launch of strips. */
@@ -289,7 +287,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
     if (prepared->relay_cols)
         return launch_relay(queue, call, prepared, &args);
     if (prepared->outer_across) {
-        tgi_outer_args outer = {args, prepared->outer_across, prepared->outer_rows};
+        tgi_outer_args outer = {args, prepared->outer_across};
         return tgi_cuda_run(queue, &prepared->multiply, &outer, sizeof outer);
     }
     return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);

@@ -9,9 +9,7 @@
 #define WARP 32
 /* The D of strips may take this share of L2. Other rows store a larger one in as little time. */
 #define STRIP_L2_SHARE 0.7
-/* Blocks for outer products have so many rows of D where no more of them share a multiprocessor. */
-#define OUTER_ROWS_LEAST 16
-#define OUTER_BLOCKS 4
+#define OUTER_BLOCKS 4 /* blocks for outer products that share a multiprocessor */
 
 int tgi_small_is_strip(const tgi_kernel *kernel)
 {
@@ -183,22 +181,15 @@ void tgi_small_propose_outer(const tgi_machine *machine, const tgi_problem *give
         tgi_problem_transpose(&p);
     if (!proposal->is_legal || !has_rows(&p) || p.k > TGI_SMALL_OUTER_K_MAX)
         return;
-    const int is_direct = p.k <= TGI_SMALL_OUTER_K_DIRECT;
     const int64_t units = tgi_divide_up(p.n, TGI_SMALL_OUTER_COLS);
     const int across = find_outer_lanes(units);
     const int64_t wide = tgi_divide_up(units, across) * p.batch_count;
-    /* A block that reads where operands lie waits anew for each 16 rows of its lanes. */
-    int rows = is_direct ? OUTER_ROWS_LEAST : TGI_SMALL_OUTER_ROWS;
-    if (is_direct && wide * tgi_divide_up(p.m, rows) > machine->gpu.sm_count * OUTER_BLOCKS)
-        rows *= 2;
-    const int64_t down = tgi_divide_up(p.m, rows);
-    const double seconds =
-        tgi_model_outer_seconds(&machine->gpu, &p, is_direct, (double)(wide * down));
+    const int64_t down = tgi_divide_up(p.m, TGI_SMALL_OUTER_ROWS);
+    const double seconds = tgi_model_outer_seconds(&machine->gpu, &p, (double)(wide * down));
     if (down > TGI_GRID_HEIGHT_MAX || seconds >= proposal->predicted_s)
         return;
     decide(&p, seconds, OUTER_BLOCKS, is_transposed, proposal);
     proposal->decision.tile.outer_across = across;
-    proposal->decision.tile.outer_rows = rows;
     proposal->decision.tile.direct_blocks = wide * down;
 }
 

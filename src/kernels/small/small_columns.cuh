@@ -3,6 +3,7 @@
 #define TGI_SMALL_COLUMNS_CUH
 
 #include "kernels/ptx/convert.cuh"
+#include "kernels/ptx/global_memory.cuh"
 
 /* Encodes the sums of eight columns. */
 static __device__ __forceinline__ uint4 tgi_encode_columns(tg_type type, const float (&sum)[8])
@@ -28,18 +29,13 @@ static __device__ __forceinline__ void tgi_store_columns(uint16_t *to, int col, 
             to[col + i] = static_cast<uint16_t>(word[i / 2] >> i % 2 * 16);
 }
 
-/* Stores sums that need no other type, likewise. */
+/* Stores sums that need no other type, of which those from `col` on that exist are a unit. */
 template <typename Elem, int Count>
 static __device__ __forceinline__ void tgi_store_columns(Elem *to, int col, int n,
                                                          const Elem (&sum)[Count])
 {
-    typedef tgi_row_piece<Elem, Count> unit;
     if (col >= 0 && col + Count <= n) {
-        unit stored;
-#pragma unroll
-        for (int i = 0; i < Count; i++)
-            stored.element[i] = sum[i];
-        *reinterpret_cast<unit *>(to + col) = stored;
+        tgi_write_elements_at(to + col, sum);
         return;
     }
 #pragma unroll

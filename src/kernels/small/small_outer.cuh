@@ -4,10 +4,8 @@
  * by 16 bytes, wherever rows of D begin. Rows that are four apart begin equally far behind such a
  * unit. So a warp has every fourth row of the block, and columns that begin where units of its
  * rows do: up to three to the left of its place. It keeps its columns of B in registers and goes
- * down its rows.
- *
- * For the shortest k the threads read A and B where they lie. For others the block's lines of both
- * come to shared memory first, which takes longer to start.
+ * down its rows. The block's lines of both operands come to shared memory first. Pieces
+ * (small_piece.cuh) have the shortest k.
  *
  *     setup()      finds the thread's rows and columns
  *     load()       requests the block's lines of A and B
@@ -20,11 +18,12 @@
 #include "kernels/body.cuh"
 #include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/ptx/async_copy.cuh"
+#include "kernels/ptx/global_memory.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/small/small_shape.h"
 
-/* Depth is the largest k. If Is_direct is 1, the threads read A and B where they lie. */
-template <int Depth, int Is_direct> struct tgi_outer {
+/* Depth is the largest k. */
+template <int Depth> struct tgi_outer {
     static constexpr int width = TGI_SMALL_OUTER_COLS; /* columns of a unit */
     static constexpr int threads = TGI_SMALL_OUTER_THREADS, most = TGI_SMALL_OUTER_ROWS;
     /* In shared memory lines of one k lie side by side: those of A by warps, and the block's
@@ -52,8 +51,8 @@ template <int Depth, int Is_direct> struct tgi_outer {
         warp = threadIdx.x / 32;
         lane_col = lane % args.across;
         lane_row = lane / args.across * 4;
-        first_row = blockIdx.y * args.rows;
-        rows = min(args.rows, p.m - first_row);
+        first_row = blockIdx.y * most;
+        rows = min(most, p.m - first_row);
         first_col = blockIdx.x * args.across * width;
         d = static_cast<float *>(p.d) + blockIdx.z * p.d_batch + (first_row + warp) * p.d_row;
         shift = static_cast<int>(reinterpret_cast<uintptr_t>(d) / sizeof(float) % width);
@@ -94,21 +93,7 @@ template <int Depth, int Is_direct> struct tgi_outer {
         tgi_copy_async_commit();
     }
 
-    /* Reads the thread's columns of B where they lie. Those outside D are not stored. */
-    __device__ __forceinline__ void read(const tgi_sums_args &p, columns &b) const
-    {
-        const float *const from = static_cast<const float *>(p.b) + blockIdx.z * p.b_batch;
-        const int col = first_col + lane_col * width - shift;
-#pragma unroll
-        for (int j = 0; j < width; j++) {
-            const float *const own = from + min(max(col + j, 0), p.n - 1) * p.b_col;
-#pragma unroll
-            for (int k = 0; k < Depth; k++)
-                b[k][j] = k < p.k ? own[k * p.b_k] : 0.0f;
-        }
-    }
-
-    /* Reads them from shared memory. */
+    /* Reads the thread's columns of B. Those outside D are not stored. */
     __device__ __forceinline__ void read(const lines &shared, columns &b) const
     {
         const float *const from = shared.b + lane_col * width;
@@ -133,33 +118,7 @@ template <int Depth, int Is_direct> struct tgi_outer {
         }
     }
 
-    /* Forms the sums of four of the warp's rows, from number `at` on, of an A that is read where it
-     * lies. */
-    __device__ __forceinline__ void multiply(const tgi_sums_args &p, int at, int, const columns &b,
-                                             sums &sum) const
-    {
-        const float *const from = static_cast<const float *>(p.a) + blockIdx.z * p.a_batch;
-        float a[4][Depth];
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const float *const own =
-                from + (first_row + min(warp + 4 * (at + i), rows - 1)) * p.a_row;
-#pragma unroll
-            for (int k = 0; k < Depth; k++)
-                a[i][k] = k < p.k ? own[k * p.a_k] : 0.0f;
-        }
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-#pragma unroll
-            for (int j = 0; j < width; j++) {
-                sum[i][j] = 0.0f;
-#pragma unroll
-                for (int k = 0; k < Depth; k++)
-                    sum[i][j] = fmaf(a[i][k], b[k][j], sum[i][j]);
-            }
-    }
-
-    /* Forms them of an A in shared memory. */
+    /* Forms the sums of four of the warp's rows, from number `at` on. */
     __device__ __forceinline__ void multiply(const lines &shared, int at, int k_count,
                                              const columns &b, sums &sum) const
     {
@@ -195,26 +154,25 @@ template <int Depth, int Is_direct> struct tgi_outer {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             if (warp + 4 * (at + i) < rows) {
-                if (is_whole) {
-                    unit stored;
+                float stored[width];
 #pragma unroll
-                    for (int j = 0; j < width; j++)
-                        stored.element[j] = sum[i][j] + 0;
-                    *reinterpret_cast<unit *>(to) = stored;
+                for (int j = 0; j < width; j++)
+                    stored[j] = sum[i][j] + 0;
+                if (is_whole) {
+                    tgi_write_elements_at(to, stored);
                 } else {
 #pragma unroll
                     for (int j = 0; j < width; j++)
                         if (col + j >= 0 && col + j < p.n)
-                            to[j] = sum[i][j] + 0;
+                            to[j] = stored[j];
                 }
             }
             to += 4 * p.d_row;
         }
     }
 
-    /* Goes down the thread's rows, with columns of B. `lines` is where A is read. */
-    template <class Lines>
-    __device__ __forceinline__ void go_down(const tgi_outer_args &args, const Lines &from) const
+    /* Goes down the thread's rows, with columns of B. */
+    __device__ __forceinline__ void go_down(const tgi_outer_args &args, const lines &from) const
     {
         columns b;
         read(from, b);
@@ -237,24 +195,20 @@ template <int Depth, int Is_direct> struct tgi_outer {
         if (body.first_col >= args.sums.n && !(body.shift | args.sums.d_row % width))
             return;
         tgi_wait_for_stream();
-        if constexpr (Is_direct) {
-            body.go_down(args, args.sums);
-        } else {
-            __shared__ __align__(16) lines shared;
-            body.load(args.sums, shared);
-            tgi_copy_async_wait<0>();
-            /* Without this barrier a thread would read lines that others have yet to copy. */
-            __syncthreads();
-            body.go_down(args, shared);
-        }
+        __shared__ __align__(16) lines shared;
+        body.load(args.sums, shared);
+        tgi_copy_async_wait<0>();
+        /* Without this barrier a thread would read lines that others have yet to copy. */
+        __syncthreads();
+        body.go_down(args, shared);
     }
 };
 
-#define TGI_SMALL_OUTER(name, depth, is_direct)                                                    \
+#define TGI_SMALL_OUTER(name, depth)                                                               \
     extern "C" __global__ void __launch_bounds__(TGI_SMALL_OUTER_THREADS)                          \
         name(const __grid_constant__ tgi_outer_args args)                                          \
     {                                                                                              \
-        tgi_outer<depth, is_direct>::form(args);                                                   \
+        tgi_outer<depth>::form(args);                                                              \
     }
 
 #endif

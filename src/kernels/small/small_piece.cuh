@@ -63,9 +63,10 @@ template <tg_type Type, int HasUnits> struct tgi_piece {
             for (int j = 0; j < cols; j++)
                 next.b[j] = static_cast<uint16_t>(word[j / 2] >> j % 2 * 16);
         } else {
+            const elem *const own = from + col * p.b_col;
 #pragma unroll
             for (int j = 0; j < cols; j++)
-                next.b[j] = from[min(max(col + j, 0), p.n - 1) * p.b_col];
+                next.b[j] = col + j >= 0 && col + j < p.n ? own[j * p.b_col] : 0;
         }
     }
 

@@ -94,20 +94,17 @@ typedef struct tgi_short_args {
 #define TGI_SMALL_PIECE_ROWS(elem_bytes) ((elem_bytes) == 2 ? 1 : 2)
 #define TGI_SMALL_PIECE_K_MAX 4
 
-/* The functions for outer products of FP32 have these threads of a block and at most these rows of
- * D. There is one for k up to DIRECT, whose threads read A and B where they lie, and one up to
+/* The function for outer products of FP32 has these threads and rows of D of a block, and k up to
  * MAX. */
 #define TGI_SMALL_OUTER_THREADS 128
 #define TGI_SMALL_OUTER_ROWS 64
 #define TGI_SMALL_OUTER_COLS 4 /* neighbouring columns of a thread */
-#define TGI_SMALL_OUTER_K_DIRECT 4
 #define TGI_SMALL_OUTER_K_MAX 8
 
 /* The argument of outer products. */
 typedef struct tgi_outer_args {
     tgi_sums_args sums;
     int32_t across; /* lanes of a warp along a row of D, a power of two */
-    int32_t rows;   /* rows of a block */
 } tgi_outer_args;
 
 /* Relays, whose lanes or warps pass sums on, have up to so many threads of a block. Groups of warps

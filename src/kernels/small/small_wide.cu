@@ -28,8 +28,7 @@
         tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_UNITS_SPLITS>(args), args, shared); \
     }
 
-TGI_SMALL_OUTER(tgi_outer_4_fp32, 4, 1)
-TGI_SMALL_OUTER(tgi_outer_8_fp32, 8, 0)
+TGI_SMALL_OUTER(tgi_outer_fp32, TGI_SMALL_OUTER_K_MAX)
 TGI_SMALL_RELAY(tgi_relay_short_fp32)
 TGI_SMALL_RELAY_CHAINS(tgi_relay_chains_fp32)
 TGI_SMALL_RELAY_MMA(tgi_relay_fp64, fp64, 4, 0, 1)
