@@ -43,8 +43,8 @@ def add_family(tree):
 
     folder = "src/kernels/small/"
     instances = tree.read(folder + "small.cu")
-    for name in ("small.cuh", "small_piece.cuh", "small_columns.cuh", "small_short.cuh",
-                 "small_terms.cuh", "small_direct.cuh"):
+    for name in ("small.cuh", "small_piece.cuh", "small_short.cuh", "small_terms.cuh",
+                 "small_direct.cuh"):
         instances = instances.replace(f'#include "kernels/small/{name}"\n',
                                       tree.read(folder + name))
     tree.write("src/kernels/brief/brief.cu", rename(instances))

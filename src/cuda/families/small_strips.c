@@ -10,6 +10,8 @@
 /* The D of strips may take this share of L2. Other rows store a larger one in as little time. */
 #define STRIP_L2_SHARE 0.7
 #define OUTER_BLOCKS 4 /* blocks for outer products that share a multiprocessor */
+/* Pieces of FP32 and FP64 have a k up to this one: others read a longer B along k faster. */
+#define WIDE_PIECE_K_MAX 3
 
 int tgi_small_is_strip(const tgi_kernel *kernel)
 {
@@ -150,7 +152,8 @@ void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *giv
     if (!has_rows(&p))
         return;
     if (tgi_type_bytes(p.type) > 2) {
-        if (is_free ? proposal->is_legal : tgi_small_takes_one_lane(machine, given))
+        const int is_fit = is_free ? proposal->is_legal : tgi_small_takes_one_lane(machine, given);
+        if (is_fit && p.k <= WIDE_PIECE_K_MAX)
             try_pieces(machine, &p, is_transposed, proposal);
         return;
     }

@@ -16,7 +16,7 @@
 #define TGI_SMALL_PIECE_CUH
 
 #include "kernels/body.cuh"
-#include "kernels/small/small_columns.cuh"
+#include "kernels/epilogue/row_columns.cuh"
 #include "kernels/small/small_direct.cuh"
 #include "kernels/small/small_shape.h"
 

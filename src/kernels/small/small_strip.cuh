@@ -26,8 +26,8 @@
 #include "kernels/copy/narrow_words.cuh"
 #include "kernels/copy/shifted_unit.cuh"
 #include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/epilogue/row_columns.cuh"
 #include "kernels/ptx/warp_mma.cuh"
-#include "kernels/small/small_columns.cuh"
 #include "kernels/small/small_shape.h"
 
 /* A lane has Units runs of Words words of each line, as neighbours along k. Type is FP8_E4M3 for

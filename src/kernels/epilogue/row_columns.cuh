@@ -1,6 +1,6 @@
 /* Stores neighbouring columns of a row of D, 16 bytes of them. */
-#ifndef TGI_SMALL_COLUMNS_CUH
-#define TGI_SMALL_COLUMNS_CUH
+#ifndef TGI_ROW_COLUMNS_CUH
+#define TGI_ROW_COLUMNS_CUH
 
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/global_memory.cuh"
