@@ -5,7 +5,7 @@
  * unit. So a warp has every fourth row of the block, and columns that begin where units of its
  * rows do: up to three to the left of its place. It keeps its columns of B in registers and goes
  * down its rows. The block's lines of both operands come to shared memory first. Pieces
- * (small_piece.cuh) have the shortest k.
+ * (small_piece.cuh) start earlier, for the shortest k and a smaller D.
  *
  *     setup()      finds the thread's rows and columns
  *     load()       requests the block's lines of A and B
