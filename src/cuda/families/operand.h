@@ -51,4 +51,7 @@ int tgi_operand_is_batch_fit(const tgi_operand *operand);
  * repacked. */
 int64_t tgi_operand_workspace_bytes(const tgi_operand *operand);
 
+/* Returns how many lines are repacked. */
+double tgi_operand_count_repacked(const tgi_operand *operand);
+
 #endif
