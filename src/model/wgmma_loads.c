@@ -117,12 +117,9 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
 double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
-    const int is_shared = c->work->cluster_rows > 1;
-    const double split_share =
-        c->work->a_splits || c->work->b_splits ? f->few_split_wait_share : 0.0;
-    return is_few(c)   ? f->few_latency_s[is_shared] * (1.0 + split_share)
-           : is_shared ? f->wgmma_cluster_latency_s
-                       : f->wgmma_latency_s;
+    return is_few(c)                   ? f->few_latency_s[c->work->cluster_rows > 1]
+           : c->work->cluster_rows > 1 ? f->wgmma_cluster_latency_s
+                                       : f->wgmma_latency_s;
 }
 
 double tgi_wgmma_later_wait_ratio(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
@@ -142,7 +139,7 @@ static double find_lines_seconds(const tgi_wgmma_case *c, int splits, double sha
                                  double reader_count)
 {
     const double *lines_s = c->figures->wgmma_lines_s;
-    return is_few(c) ? 0.0
+    return is_few(c) ? splits * c->figures->few_lines_s
            : splits  ? lines_s[0] + lines_s[1] * reader_count
                      : lines_s[2] * shared_lines * reader_count;
 }
