@@ -3,11 +3,11 @@
 #include "model/figures.h"
 #include "model/tile_model.h"
 
-double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes)
+double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes, double lines)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    return bytes > 0.0 ? f->repack_s + 2.0 * bytes / (f->repack_share * gpu->memory_bytes_per_s)
-                       : 0.0;
+    const double bytes_s = 2.0 * bytes / (f->repack_share * gpu->memory_bytes_per_s);
+    return bytes > 0.0 ? f->repack_s + bytes_s + lines * f->repack_line_s : 0.0;
 }
 
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p)
@@ -20,9 +20,9 @@ double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double slices = tgi_precision_table[p->precision].slice_count;
     /* Slicing moves as many bytes as a repack of half the sum of its input and output. A pass
      * before it finds the scales. */
-    const double scale_s = is_scaled ? tgi_model_repack_seconds(gpu, elems * 4.0 / 2.0) : 0.0;
+    const double scale_s = is_scaled ? tgi_model_repack_seconds(gpu, elems * 4.0 / 2.0, 0.0) : 0.0;
     return f->slice_start_s + scale_s +
-           tgi_model_repack_seconds(gpu, elems * (4.0 + 2.0 * slices) / 2.0);
+           tgi_model_repack_seconds(gpu, elems * (4.0 + 2.0 * slices) / 2.0, 0.0);
 }
 
 double tgi_model_bf16d_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,

@@ -98,8 +98,8 @@ double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
  * matrix instructions, narrower types with mma.sync. */
 double tgi_model_macs_per_cycle(const tgi_gpu *gpu, tg_type type);
 
-/* Returns the seconds of a kernel that only reads and writes `bytes` of operands. */
-double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
+/* Returns the seconds of a kernel that only reads and writes `bytes` of operands, in `lines`. */
+double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes, double lines);
 
 /* Returns the seconds of the kernels that make the slices which `kernel` multiplies. */
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

@@ -5,6 +5,7 @@
 
 #define OBLONG_LINES 192     /* lines of a step of tiles of 64 x 128 and 128 x 64 */
 #define UNALIGNED_LINES 64.0 /* unaligned lines in one copy */
+#define BOX_LINES 64.0       /* columns of 16-bit types in a box across k */
 
 /* Lines of one operand that are copied for a step of a block's tile. Lines outside the operand are
  * filled with 0. */
@@ -75,6 +76,15 @@ static double find_fill_rate(const tgi_wgmma_case *c, double reader_count)
     return fmax(f->wgmma_fill_least, f->wgmma_fill_bytes_per_cycle - less);
 }
 
+/* Returns the seconds that a producer needs to request the copies of a step, however few. */
+static double find_least_step(const tgi_wgmma_case *c)
+{
+    const tgi_figures *f = c->figures;
+    return is_few(c)                ? f->few_step_s[c->work->cluster_rows > 1]
+           : tgi_wgmma_is_narrow(c) ? f->wgmma_step_s
+                                    : 0.0;
+}
+
 /* Returns the share by which copies take longer if lines are not aligned to lines or sectors of
  * L2. */
 static double find_longer_share(const tgi_figures *f, int straddles, int splits)
@@ -101,8 +111,7 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
                                       f->wgmma_unaligned_share * multiply_s +
                                       readers->a_at_once * f->wgmma_unaligned_reader_s[1]
                                 : copy_s;
-    const double least_s = is_few(c) ? f->few_step_s[work->cluster_rows > 1] : 0.0;
-    return fmax(least_s, inside_s + (a.outside + b.outside) * f->wgmma_outside_line_s);
+    return fmax(find_least_step(c), inside_s + (a.outside + b.outside) * f->wgmma_outside_line_s);
 }
 
 double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c)
@@ -116,7 +125,9 @@ double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c)
 double tgi_wgmma_later_wait_ratio(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
 {
     const int is_shared = readers->a_at_once >= 2.0 && readers->b_at_once >= 2.0;
-    return !is_shared                    ? 1.0
+    const int is_alone = !is_shared && !is_few(c) && tgi_wgmma_is_narrow(c);
+    return is_alone                      ? c->figures->wgmma_alone_wait
+           : !is_shared                  ? 1.0
            : c->work->cluster_splits > 1 ? c->figures->wgmma_apart_wait
                                          : c->figures->wgmma_shared_wait;
 }
@@ -128,7 +139,7 @@ static double find_lines_seconds(const tgi_wgmma_case *c, int splits, double sha
                                  double reader_count)
 {
     const double *lines_s = c->figures->wgmma_lines_s;
-    return is_few(c) ? 0.0
+    return is_few(c) ? splits * c->figures->few_lines_s
            : splits  ? lines_s[0] + lines_s[1] * reader_count
                      : lines_s[2] * shared_lines * reader_count;
 }
@@ -165,15 +176,37 @@ static double find_round_seconds(double count, double slots, double each_s)
     return full * slots * each_s + rest_s;
 }
 
-double tgi_wgmma_memory_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
+/* Returns the bytes of columns of B beside a tile's that its boxes across k copy, over all tiles
+ * once. Narrower tiles than a box share it with their neighbours. */
+static double count_beside_bytes(const tgi_wgmma_case *c)
+{
+    const tgi_problem *p = c->problem;
+    const double cols = c->kernel->tile_cols, lines = c->work->b_tile_lines;
+    const double entries = p->b.batch == 0 ? 1.0 : (double)p->batch_count;
+    if (cols < BOX_LINES || lines <= cols)
+        return 0.0;
+    return (lines / cols - 1.0) * (double)p->n * (double)p->k * entries *
+           (double)tgi_type_bytes(p->type);
+}
+
+double tgi_wgmma_tile_memory_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
 {
     const tgi_figures *f = c->figures;
     const tgi_wgmma_work *work = c->work;
+    const double bytes = tgi_model_tile_bytes(c->problem);
+    const int is_near =
+        tgi_wgmma_is_narrow(c) && bytes < f->wgmma_near_l2_share * (double)c->gpu->l2_bytes;
+    return (bytes + f->wgmma_beside_share * count_beside_bytes(c)) *
+           (is_near ? f->wgmma_near_ratio : 1.0) *
+           (1.0 + f->wgmma_copied_share * find_copied_ratio(c, readers)) /
+           (f->wgmma_memory_share * c->gpu->memory_bytes_per_s) /
+           (work->whole_count + work->split_tile_count);
+}
+
+double tgi_wgmma_memory_seconds(const tgi_wgmma_case *c, double tile_s)
+{
+    const tgi_wgmma_work *work = c->work;
     const double slots = work->slot_count, splits = work->split_count;
-    const double each_s = tgi_model_tile_bytes(c->problem) *
-                          (1.0 + f->wgmma_copied_share * find_copied_ratio(c, readers)) /
-                          (f->wgmma_memory_share * c->gpu->memory_bytes_per_s) /
-                          (work->whole_count + work->split_tile_count);
-    return find_round_seconds(work->whole_count, slots, each_s) +
-           find_round_seconds(work->split_tile_count * splits, slots, each_s / splits);
+    return find_round_seconds(work->whole_count, slots, tile_s) +
+           find_round_seconds(work->split_tile_count * splits, slots, tile_s / splits);
 }

@@ -17,12 +17,6 @@ typedef struct step_seconds {
     double slack_s;          /* wait of the products for copies */
 } step_seconds;
 
-/* Returns 1 for types of 16 and 8 bits, to which some figures are fitted. */
-static int is_narrow(const tgi_wgmma_case *c)
-{
-    return tgi_type_bytes(c->kernel->type) <= 2;
-}
-
 static step_seconds find_step_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers,
                                       double busy_share)
 {
@@ -36,7 +30,7 @@ static step_seconds find_step_seconds(const tgi_wgmma_case *c, const tgi_wgmma_r
     return (step_seconds){.busy_s = fmax(multiply_s, fill_s),
                           .wait_s = tgi_wgmma_wait_seconds(c),
                           .later_ratio = tgi_wgmma_later_wait_ratio(c, readers),
-                          .request_s = is_narrow(c) ? c->figures->wgmma_request_s : 0.0,
+                          .request_s = tgi_wgmma_is_narrow(c) ? c->figures->wgmma_request_s : 0.0,
                           .run_s = sum_bytes / c->figures->slice_run_bytes_per_s,
                           .stages_under_way = c->work->stage_count - multiplied_stages,
                           .slack_s = fmax(0.0, fill_s - multiply_s)};
@@ -55,14 +49,19 @@ static double find_tile_seconds(const tgi_wgmma_case *c, const step_seconds *ste
     return step->run_s * (ceil(steps / RUN_CHUNKS) - 1.0) + fmax(busy_s, later_s);
 }
 
+static double count_whole_steps(const tgi_wgmma_work *work)
+{
+    return work->cluster_splits > 1 ? work->split_steps : work->step_count;
+}
+
 /* Returns the seconds of all rounds of tiles, apart from memory's rate. */
 static double find_own_seconds(const tgi_wgmma_case *c, const step_seconds *step,
                                double memory_share)
 {
     const tgi_wgmma_work *work = c->work;
     const double slots = work->slot_count, split_units = work->split_tile_count * work->split_count;
-    const double whole_steps = work->cluster_splits > 1 ? work->split_steps : work->step_count;
-    return ceil(work->whole_count / slots) * find_tile_seconds(c, step, whole_steps, memory_share) +
+    const double tile_s = find_tile_seconds(c, step, count_whole_steps(work), memory_share);
+    return ceil(work->whole_count / slots) * tile_s +
            ceil(split_units / slots) * find_tile_seconds(c, step, work->split_steps, memory_share);
 }
 
@@ -87,6 +86,21 @@ static double join_seconds(double a, double b)
     return most * cbrt(sqrt(sqrt(1.0 + fourth * fourth * fourth)));
 }
 
+/* Returns the least seconds of several rounds of whole tiles: the last one begins where memory has
+ * served all before, and takes as long as its blocks need by themselves. */
+static double find_least_seconds(const tgi_wgmma_case *c, const step_seconds *step,
+                                 double tile_memory_s, double memory_s, double memory_share)
+{
+    const tgi_wgmma_work *work = c->work;
+    const double before = ceil(work->whole_count / work->slot_count) - 1.0;
+    const double before_s = before * work->slot_count * tile_memory_s;
+    const double tile_s = find_tile_seconds(c, step, count_whole_steps(work), memory_share);
+    if (!tgi_wgmma_is_narrow(c) || work->split_tile_count > 0.0 || before < 1.0)
+        return 0.0;
+    return join_seconds(before * tile_s, c->figures->wgmma_memory_start_s + before_s) +
+           join_seconds(tile_s, memory_s - before_s);
+}
+
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_wgmma_work *work)
 {
@@ -95,22 +109,26 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                               problem, work, tgi_wgmma_find_step(f, kernel, problem)};
     const tgi_wgmma_readers readers = tgi_wgmma_count_readers(&c);
     const double split_units = work->split_tile_count * work->split_count;
-    const double memory_s = tgi_wgmma_memory_seconds(&c, &readers);
+    const double tile_memory_s = tgi_wgmma_tile_memory_seconds(&c, &readers);
+    const double memory_s = tgi_wgmma_memory_seconds(&c, tile_memory_s);
     const double products_s = tgi_wgmma_products_seconds(&c);
     const double busy_share = fmin(1.0, (work->whole_count + split_units) / work->slot_count);
     const step_seconds step = find_step_seconds(&c, &readers, busy_share);
     const double idle_s = find_own_seconds(&c, &step, 0.0);
-    const double own_s = find_own_seconds(&c, &step, fmin(1.0, memory_s / idle_s));
+    const double memory_share = fmin(1.0, memory_s / idle_s);
+    const double own_s = find_own_seconds(&c, &step, memory_share);
     const double finish_s = tgi_wgmma_finish_seconds(&c);
     const double fetched_s = own_s - find_ahead_seconds(work, &step, finish_s);
     /* Blocks of the next kernel, which start early, find no free multiprocessor. */
-    const double full_s = is_narrow(&c) && busy_share > 0.5 ? f->wgmma_full_s : 0.0;
+    const double full_s = tgi_wgmma_is_narrow(&c) && busy_share > 0.5 ? f->wgmma_full_s : 0.0;
     /* Products and memory share the power of the chip, which lowers the clock. */
     const double power_s = f->wgmma_power_share *
                            fmax(0.0, fmin(products_s, memory_s) - f->wgmma_power_free * memory_s);
+    const double least_s = find_least_seconds(&c, &step, tile_memory_s, memory_s, memory_share);
+    const double rounds_s =
+        fmax(least_s, join_seconds(fetched_s, f->wgmma_memory_start_s + memory_s));
     const double seconds = f->wgmma_launch_s + full_s + tgi_wgmma_start_seconds(&c, &readers) +
-                           join_seconds(fetched_s, f->wgmma_memory_start_s + memory_s) + finish_s +
-                           tgi_wgmma_partial_store_seconds(&c) + power_s +
+                           rounds_s + finish_s + tgi_wgmma_partial_store_seconds(&c) + power_s +
                            tgi_wgmma_partial_add_seconds(&c);
     /* Calls follow no faster than the host makes them, but every row keeps a different time. */
     return join_seconds(seconds, f->wgmma_call_s);

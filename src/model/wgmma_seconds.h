@@ -29,6 +29,9 @@ typedef struct tgi_wgmma_case {
     tgi_wgmma_step step;
 } tgi_wgmma_case;
 
+/* Returns 1 for types of 16 and 8 bits, to which some figures are fitted. */
+int tgi_wgmma_is_narrow(const tgi_wgmma_case *c);
+
 /* Returns the work of a step, for `step` of a case. */
 tgi_wgmma_step tgi_wgmma_find_step(const tgi_figures *figures, const tgi_kernel *kernel,
                                    const tgi_problem *problem);
@@ -62,8 +65,11 @@ double tgi_wgmma_later_wait_ratio(const tgi_wgmma_case *c, const tgi_wgmma_reade
  * blocks read the same ones at once. */
 double tgi_wgmma_start_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers);
 
-/* Returns the seconds that memory needs for all tiles. */
-double tgi_wgmma_memory_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers);
+/* Returns the seconds that memory needs for a whole tile while all multiprocessors read. */
+double tgi_wgmma_tile_memory_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers);
+
+/* Returns the seconds that memory needs for all tiles, tile_s for each while all read. */
+double tgi_wgmma_memory_seconds(const tgi_wgmma_case *c, double tile_s);
 
 /* Returns the seconds, over all rounds of whole tiles, between the products of one tile and those
  * of the next, and after the last. */

@@ -3,20 +3,25 @@
 
 #include "model/wgmma_seconds.h"
 
+#define PART_COLS 16 /* columns of the narrowest parts */
+
 double tgi_wgmma_exchange_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
     const int has_slices = tgi_kernels_has_slices(c->kernel);
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
     const double others = c->work->cluster_splits - 1;
+    /* Narrow parts arrive from several blocks at once. */
+    const double senders = c->work->d_box_cols <= PART_COLS ? sqrt(others) : 1.0;
+    const double rate =
+        has_slices ? f->slice_share_bytes_per_s : f->wgmma_share_bytes_per_s * senders;
     /* A block adds whole parts, the most that one of them has. */
     const double part = 64.0 * c->work->d_box_cols;
     const double bytes = ceil(sums / part / c->work->cluster_splits) * part * 4.0 * others;
     if (others <= 0.0)
         return 0.0;
     return (has_slices ? f->slice_share_s : f->wgmma_share_s) +
-           f->wgmma_share_split_s[has_slices] * (others - 1.0) +
-           bytes / (has_slices ? f->slice_share_bytes_per_s : f->wgmma_share_bytes_per_s);
+           f->wgmma_share_split_s[has_slices] * (others - 1.0) + bytes / rate;
 }
 
 double tgi_wgmma_partial_store_seconds(const tgi_wgmma_case *c)

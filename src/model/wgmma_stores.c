@@ -18,8 +18,9 @@ static double find_transposed_seconds(const tgi_wgmma_case *c)
     const tgi_figures *f = c->figures;
     const double boxes =
         ceil((double)c->kernel->tile_cols / c->work->d_box_cols / c->work->cluster_splits);
-    const double box_s =
-        c->work->d_box_cols < WIDE_BOX_COLS ? f->wgmma_transposed_narrow_box_s : 0.0;
+    const double box_s = c->work->d_box_cols < WIDE_BOX_COLS ? f->wgmma_transposed_narrow_box_s
+                         : tgi_wgmma_is_narrow(c)            ? f->wgmma_transposed_box_s
+                                                             : 0.0;
     return is_transposed(c->problem) ? f->wgmma_transposed_s + box_s * (boxes - 1.0) : 0.0;
 }
 
@@ -111,7 +112,9 @@ static double find_terms_seconds(const tgi_wgmma_case *c, double boxes)
         others.bias = TG_BIAS_NONE;
     if (tgi_epilogue_is_sum_alone(&others))
         return bias_s;
-    return bias_s + f->wgmma_epilogue_s + boxes * f->wgmma_epilogue_box_s +
+    /* TMA brings C while the tile is multiplied. */
+    const double wait_s = f->wgmma_epilogue_s * (is_c_staged(c) ? f->wgmma_c_wait_share : 1.0);
+    return bias_s + wait_s + boxes * f->wgmma_epilogue_box_s +
            (is_c_staged(c) ? find_c_seconds(c, boxes) : 0.0);
 }
 

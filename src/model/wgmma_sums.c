@@ -7,6 +7,11 @@
 #define CHUNK_BYTES 64.0 /* bytes of a line of a slice in a step of k */
 #define SHORT_COLS 128.0 /* columns whose short sums are added together */
 
+int tgi_wgmma_is_narrow(const tgi_wgmma_case *c)
+{
+    return tgi_type_bytes(c->kernel->type) <= 2;
+}
+
 /* Returns the cycles for waiting for the sums of a step's slices and adding them in FP32. With two
  * warpgroups, one multiplies during all or part of this time. */
 static double find_add_cycles(const tgi_figures *f, const tgi_kernel *kernel)

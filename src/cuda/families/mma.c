@@ -139,14 +139,17 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
         .copy_bytes = TGI_GEMM_VECTOR_BYTES,
         .is_rounding = kernel->math == TGI_MATH_tf32 && !tgi_mma_is_rounded_ahead(kernel)};
     int64_t packed_bytes = 0;
+    double packed_lines = 0.0;
     int is_repacked[2];
     for (int i = 0; i < 2; i++) {
         is_repacked[i] = is_packed && operand[i].can_repack;
-        if (is_repacked[i])
+        if (is_repacked[i]) {
             packed_bytes =
                 tgi_checked_add(packed_bytes, tgi_operand_workspace_bytes(&operand[i].packed));
-        else if (operand[i].copy_bytes < work.copy_bytes)
+            packed_lines += tgi_operand_count_repacked(&operand[i].packed);
+        } else if (operand[i].copy_bytes < work.copy_bytes) {
             work.copy_bytes = operand[i].copy_bytes;
+        }
     }
     proposal->resident_blocks = work.blocks_per_sm;
     if (is_transposed) {
@@ -162,7 +165,8 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
     proposal->decision.tile.is_repacked[1] = is_repacked[1];
     proposal->workspace_bytes = tgi_checked_add(
         tgi_round_up(proposal->workspace_bytes, TGI_MMA_WORKSPACE_UNIT_BYTES), packed_bytes);
-    proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)packed_bytes);
+    proposal->predicted_s +=
+        tgi_model_repack_seconds(&machine->gpu, (double)packed_bytes, packed_lines);
 }
 
 /* Proposes the faster of both ways to read the operands. */

@@ -118,3 +118,10 @@ int64_t tgi_operand_workspace_bytes(const tgi_operand *o)
                                          WORKSPACE_UNIT_BYTES)
                           : 0;
 }
+
+double tgi_operand_count_repacked(const tgi_operand *o)
+{
+    return o->is_repacked && o->elem_bytes == 2
+               ? (double)tgi_operand_runs(o).count * (double)o->batch_count
+               : 0.0;
+}

@@ -51,4 +51,8 @@ int tgi_operand_is_batch_fit(const tgi_operand *operand);
  * repacked. */
 int64_t tgi_operand_workspace_bytes(const tgi_operand *operand);
 
+/* Returns how many lines of a 16-bit type are repacked. Those of FP8 do not count: the families
+ * that read them where they lie take longer than predicted. */
+double tgi_operand_count_repacked(const tgi_operand *operand);
+
 #endif

@@ -228,7 +228,7 @@ static void try_tiling(const tgi_machine *machine, const tgi_problem *p, int64_t
 {
     const tgi_kernel *kernel = proposal->kernel;
     const double seconds = predict(machine, kernel, p, tiling) +
-                           tgi_model_repack_seconds(&machine->gpu, (double)a_bytes);
+                           tgi_model_repack_seconds(&machine->gpu, (double)a_bytes, (double)p->m);
     if (proposal->is_legal && seconds >= proposal->predicted_s)
         return;
     const int64_t split_bytes = tgi_gemm_split_bytes(p, tiling->split_count);

@@ -109,7 +109,9 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, int64_
     const int64_t repacked_bytes = tgi_checked_add(tgi_operand_workspace_bytes(&operand[0]),
                                                    tgi_operand_workspace_bytes(&operand[1]));
     proposal->workspace_bytes = tgi_checked_add(proposal->workspace_bytes, repacked_bytes);
-    proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)repacked_bytes);
+    proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)repacked_bytes,
+                                                      tgi_operand_count_repacked(&operand[0]) +
+                                                          tgi_operand_count_repacked(&operand[1]));
 }
 
 /* Refuses, with the reason, a precision that the kernel does not compute in. */

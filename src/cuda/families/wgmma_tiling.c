@@ -291,6 +291,14 @@ static int is_straddling(const tgi_operand *operand)
     return operand->is_across && operand->pitch_bytes % TGI_WGMMA_STEP_BYTES != 0;
 }
 
+/* Returns 1 if B's lines lie across k and tiles begin within a line of L2. Tiles of fewer columns
+ * than a line holds copy it whole. */
+static int is_begun_within(const tgi_kernel *kernel, const tgi_operand *b)
+{
+    const int64_t bytes = kernel->tile_cols * tgi_type_bytes(kernel->type);
+    return b->is_across && bytes > TGI_WGMMA_STEP_BYTES && bytes % TGI_WGMMA_STEP_BYTES != 0;
+}
+
 /* Returns 1 if most lines of a TMA box begin within a sector, so that each touches one more. */
 static int is_splitting(const tgi_operand *operand)
 {
@@ -324,7 +332,7 @@ static tgi_wgmma_work describe_whole(const tgi_kernel *kernel, const tgi_problem
     const tgi_wgmma_work work = {
         .b_tma_box_lines = tgi_wgmma_tma_box_lines(p, &b_lines),
         .a_straddles = is_straddling(&operand[0]),
-        .b_straddles = is_straddling(&operand[1]),
+        .b_straddles = is_straddling(&operand[1]) || is_begun_within(kernel, &operand[1]),
         .a_splits = is_splitting(&operand[0]),
         .b_splits = is_splitting(&operand[1]),
         .a_shared_lines = count_shared_lines(&operand[0]),
