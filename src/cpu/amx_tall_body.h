@@ -1,7 +1,8 @@
 /*
  * Forms all rows of a strip of D by one call on AMX tiles: blocks of 32 rows, each across all
  * micropanels of B. Rows of A are read where they lie, and stay in L1 meanwhile up to a k of some
- * 700. B stays in L2. A tgi_tile here has all rows in its tile_count and all columns in its cols.
+ * 700. B stays in L2. The sums of each chunk of k are formed from zero and added in order. A
+ * tgi_tile here has all rows in its tile_count and all columns in its cols.
  * amx_tile_body.h has been included.
  */
 #include "core/checked.h"
@@ -54,23 +55,57 @@ TILE(add_step)(const char *a, int64_t a_row, const char *b, int64_t b_row, const
         TILE_DOT(3, 5, 7);
 }
 
-/* Writes the sums of a block of rows and a micropanel to `sums`, a whole tile. */
+/* Writes the sums of `left` steps, and of the tail if `tail` is not NULL, to `sums`, a whole tile.
+ */
 static inline __attribute__((always_inline)) TARGET void
-TILE(sum_tall)(const TILE(tall_walk) * walk, const char *a, const char *b, float *sums,
-               const char *ahead, int ahead_count, const int has_lower, const int has_right)
+TILE(sum_tall)(const TILE(tall_walk) * walk, const char *a, const char *b, int64_t left,
+               const void *tail, float *sums, const char *ahead, int ahead_count,
+               const int has_lower, const int has_right)
 {
     const int64_t a_row = walk->a_row, b_row = walk->t->b_row * (int64_t)sizeof(uint32_t);
     const int64_t sums_row = TILE_ROWS * (int64_t)sizeof *sums, stride = walk->of_a.stride;
     TILE(clear_sums)(has_lower, has_right);
-    for (int64_t left = walk->steps; left > 0; left--, a += 4 * SIDE, b += SIDE * b_row) {
+    for (; left > 0; left--, a += 4 * SIDE, b += SIDE * b_row) {
         for (int i = 0; i < ahead_count; i++)
             __builtin_prefetch(ahead + i * stride);
         ahead += walk->of_a.step;
         TILE(add_step)(a, a_row, b, b_row, has_lower, has_right);
     }
-    if (walk->tail)
-        TILE(add_step)(walk->t->tail, 4 * SIDE, b, b_row, has_lower, has_right);
+    if (tail)
+        TILE(add_step)(tail, 4 * SIDE, b, b_row, has_lower, has_right);
     TILE(store_sums)(sums, sums_row, has_lower, has_right);
+}
+
+/* Writes the sums of a block of rows and a micropanel to `sums`, a whole tile. The last chunk may
+ * have the tail alone. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(sum_chunks)(const TILE(tall_walk) * walk, const char *a, const char *b, float *sums,
+                 const char *ahead, int ahead_count)
+{
+    const tgi_tile *t = walk->t;
+    const int64_t chunk_steps = tgi_divide_up(t->chunk_k, 2 * SIDE);
+    const int64_t b_step = SIDE * t->b_row * (int64_t)sizeof(uint32_t);
+    float *const later = (float *)t->tail + TILE_ROWS * SIDE;
+    const void *tail;
+    int64_t first = 0;
+    do {
+        const int64_t rest = walk->steps - first, steps = rest < chunk_steps ? rest : chunk_steps;
+        const char *from = a + first * 4 * SIDE, *of_b = b + first * b_step;
+        const char *far = ahead + first * walk->of_a.step;
+        float *to = first ? later : sums;
+        tail = walk->tail && steps == rest && rest < chunk_steps ? t->tail : NULL;
+        if (t->rows > SIDE && t->cols > SIDE)
+            TILE(sum_tall)(walk, from, of_b, steps, tail, to, far, ahead_count, 1, 1);
+        else if (t->rows > SIDE)
+            TILE(sum_tall)(walk, from, of_b, steps, tail, to, far, ahead_count, 1, 0);
+        else if (t->cols > SIDE)
+            TILE(sum_tall)(walk, from, of_b, steps, tail, to, far, ahead_count, 0, 1);
+        else
+            TILE(sum_tall)(walk, from, of_b, steps, tail, to, far, ahead_count, 0, 0);
+        for (int i = 0; first && i < TILE_ROWS * TILE_ROWS; i++)
+            sums[i] += later[i];
+        first += steps;
+    } while (first < walk->steps || (walk->tail && !tail));
 }
 
 /* Computes t->rows rows of `cols` columns. */
@@ -94,14 +129,7 @@ static TARGET void TILE(tall_block)(const TILE(tall_walk) * walk, const char *a,
         for (int i = 0; i < walk->of_c.count; i++)
             __builtin_prefetch(c + walk->of_c.bytes + i * walk->of_c.stride, 0, 2);
         d_ahead += walk->of_d.step;
-        if (t->rows > SIDE && t->cols > SIDE)
-            TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 1, 1);
-        else if (t->rows > SIDE)
-            TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 1, 0);
-        else if (t->cols > SIDE)
-            TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 0, 1);
-        else
-            TILE(sum_tall)(walk, a, b, sums, a_ahead, a_count, 0, 0);
+        TILE(sum_chunks)(walk, a, b, sums, a_ahead, a_count);
         void *to = d;
         const void *before = c, *added = bias;
         if (t->is_bf16 && !t->is_by_memory)
@@ -138,36 +166,35 @@ static __attribute__((noinline)) void TILE(set_ahead)(TILE(tall_walk) * walk, in
         walk->of_c = tgi_cpu_find_row_ahead(&blocks);
 }
 
-static TARGET void TILE(tall)(const tgi_tile *given, const void *a_start, const void *b,
+static TARGET void TILE(tall)(tgi_tile *tile, const void *a_start, const void *b,
                               const void *c_start, void *d_start, const void *bias_start,
                               double alpha, double beta)
 {
-    tgi_tile tile = *given;
     const char *a = a_start, *c = c_start, *bias = bias_start;
     char *d = d_start;
-    const int64_t k = tile.k, d_bytes = tile.is_bf16 ? 2 : 4, cols = tile.cols;
-    const int64_t d_row = tile.d_row * d_bytes;
+    const int64_t k = tile->k, d_bytes = tile->is_bf16 ? 2 : 4, cols = tile->cols;
+    const int64_t d_row = tile->d_row * d_bytes;
     /* An even k of less than a step has registers of fewer columns, so that nothing behind a row
      * of A is read. A tail of another k is copied. */
     const int is_narrow = k < 2 * SIDE && k % 2 == 0;
     TILE(tall_walk)
-    walk = {.t = &tile,
+    walk = {.t = tile,
             .b = b,
-            .a_row = tile.a_stride * (int64_t)sizeof(uint16_t),
+            .a_row = tile->a_stride * (int64_t)sizeof(uint16_t),
             .steps = is_narrow ? 1 : k / (2 * SIDE),
             .tail = is_narrow ? 0 : (int)(k % (2 * SIDE))};
     TILE(set_ahead)(&walk, cols, d_bytes, beta != 0.0 && c != d);
-    tile.rows = 0;
-    for (int64_t left = tile.tile_count; left > 0; left -= tile.rows) {
+    tile->rows = 0;
+    for (int64_t left = tile->tile_count; left > 0; left -= tile->rows) {
         const int rows = left < TILE_ROWS ? (int)left : TILE_ROWS;
-        if (rows != tile.rows)
+        if (rows != tile->rows)
             TILE(open_tall)(rows, is_narrow ? (int)k / 2 : SIDE);
-        tile.rows = rows;
+        tile->rows = rows;
         TILE(tall_block)(&walk, a, c, d, bias, cols, alpha, beta);
         a += rows * walk.a_row;
-        c += rows * tile.c_row * d_bytes;
+        c += rows * tile->c_row * d_bytes;
         d += rows * d_row;
-        bias += tile.bias == TG_BIAS_ROW ? rows * d_bytes : 0;
+        bias += tile->bias == TG_BIAS_ROW ? rows * d_bytes : 0;
     }
     TILE_RELEASE();
 }

@@ -12,10 +12,6 @@
  * sums. */
 #define THREAD_BYTES ((int64_t)320 << 10)
 
-/* An A along m is read in place up to so many values of k, as a copy takes longer. Columns of a
- * page and more are each on pages of their own, and more of them than this exceed the TLB. */
-#define STRIDED_K_MAX 128
-
 /* Tiles of AMX read an A in place for at most so many micropanels, since each loads all of its rows
  * anew, which a packed A has in order. Other tiles do so for two. */
 #define OPEN_REUSE_MAX 4
@@ -33,6 +29,20 @@
 
 /* A tile takes so much of a tile's cycles if one call forms all rows. */
 #define TALL_TILE_SHARE 0.6
+
+/* One call forms all rows of several chunks of k if each of several threads has so many rows. */
+#define LONG_ROWS_MIN 128
+
+/* Registers of AMX take so many cycles to configure and to release. */
+#define OPEN_CYCLES 344.0
+
+/* Pairs of BF16 whose tiles have several vectors take so much longer beside AMX. */
+#define WIDE_PAIRS_RATIO 1.2
+
+/* Beside few row tiles an element of FP32 of a B along k takes so many cycles more than
+ * packed_copy_cycles. */
+#define TRANSPOSED_CYCLES 0.2
+#define FEW_ROW_TILES 8
 
 /* A core reads at most so many bytes a cycle from L2. */
 #define READ_BYTES_PER_CYCLE 64.0
@@ -66,8 +76,8 @@ static int must_pack_a(const tgi_machine *machine, const tgi_problem *p, const t
         return 0;
     if (tiles->open)
         return 1;
-    if (p->a.col != 1)
-        return p->k > STRIDED_K_MAX;
+    if (p->a.col != 1) /* up to so many values of k a copy takes longer */
+        return p->k > TGI_NEAR_STEPS;
     /* A stride near a multiple of 4 KiB maps all rows of a tile to one set, which has 8 ways. */
     int64_t off_page = (p->a.row < 0 ? -p->a.row : p->a.row) * bytes % 4096;
     return machine->l1_bytes <= 32 << 10 && (off_page < 64 || off_page > 4096 - 64);
@@ -81,15 +91,22 @@ static int is_d_direct(const tgi_problem *p, const tgi_tile_set *tiles)
             (p->epilogue.beta == 0.0 || p->c.col == 1));
 }
 
-/* Returns 1 if one call forms all rows of a task: A lies along k, all of k is summed at once, and D
- * has at most one vector of columns or, on AMX, B stays in L2. */
+/* Returns 1 if one call forms all rows of a task: A lies along k, D has at most one vector of
+ * columns and k one chunk or, on AMX, B stays in L2. With several chunks each thread has many rows,
+ * since threads that share out chunks would pack less of B. */
 static int is_tall(const tgi_machine *machine, const tgi_problem *p, const tgi_isa_kernels *kernels,
-                   int64_t chunk_k)
+                   int thread_count)
 {
     const tgi_tile_set *tiles = kernels->tiles;
-    const int64_t b_bytes = p->k * p->n * tgi_type_bytes(p->type);
-    return kernels->tall && p->a.col == 1 && p->k <= chunk_k && is_d_direct(p, tiles) &&
-           (p->n <= tiles->vector_elems || (tiles->open && b_bytes <= machine->l2_bytes / 2));
+    const int64_t b_bytes =
+        p->k * tgi_round_up(p->n, tiles->vector_elems) * tgi_type_bytes(p->type);
+    const int is_near = tiles->open && b_bytes <= machine->l2_bytes / 2;
+    if (!kernels->tall || p->a.col != 1 || !is_d_direct(p, tiles))
+        return 0;
+    if (p->k <= tgi_cpu_find_chunk(p, tiles))
+        return p->n <= tiles->vector_elems || is_near;
+    return is_near && b_bytes <= PACKED_BYTES / thread_count / 2 &&
+           (thread_count == 1 || p->m >= LONG_ROWS_MIN * thread_count);
 }
 
 static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_set *tiles)
@@ -239,11 +256,17 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
     int64_t rows = tgi_divide_up(p->m, decision->row_portions);
     int64_t cols = tgi_divide_up(tgi_divide_up(p->n, micropanel_cols), decision->col_portions) *
                    micropanel_cols;
-    const int is_in_strips = rows <= most_rows && must_pack_in_strips(p, decision, rows * k_bytes,
-                                                                      cols * k_bytes, strip_bytes);
+    const int is_long = decision->is_tall && p->k > tgi_cpu_find_chunk(p, tiles);
+    /* The sums of a micropanel of D^T stay in L2, beside A and B. */
+    const int64_t sums_bytes = micropanel_cols * tiles->accum_bytes;
+    const int is_far = decision->is_transposed && rows * sums_bytes > l2_bytes / 2;
+    const int is_in_strips =
+        !is_long && !is_far && rows <= most_rows &&
+        must_pack_in_strips(p, decision, rows * k_bytes, cols * k_bytes, strip_bytes);
     int64_t b_bytes = smaller(decision->is_along_rows && !is_in_strips ? strip_bytes : 16 << 20,
                               thread_bytes * (needs_running ? 3 : 5) / 8);
-    int64_t mc = smaller(l2_bytes / 4 / k_bytes, most_rows);
+    int64_t mc =
+        smaller(l2_bytes / 4 / (is_far ? larger(k_bytes, sums_bytes) : k_bytes), most_rows);
     mc = larger(mc / tiles->rows, 1) * tiles->rows;
     int64_t nc = larger(b_bytes / k_bytes / micropanel_cols, 1) * micropanel_cols;
     if (needs_running) {
@@ -251,8 +274,8 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
         nc = smaller(nc, larger(most / micropanel_cols, 1) * micropanel_cols);
     }
     /* Equal blocks are better than a small last one. */
-    decision->mc = is_in_strips ? rows : tgi_divide_up(rows, tgi_divide_up(rows, mc));
-    if (tiles->open && !is_in_strips)
+    decision->mc = is_in_strips || is_long ? rows : tgi_divide_up(rows, tgi_divide_up(rows, mc));
+    if (tiles->open && !is_in_strips && !is_long)
         decision->mc = tgi_round_up(decision->mc, tiles->rows);
     decision->nc = tgi_divide_up(tgi_divide_up(cols, tgi_divide_up(cols, nc)), micropanel_cols) *
                    micropanel_cols;
@@ -279,6 +302,14 @@ static double count_narrow_b_cycles(const tgi_machine *machine, const tgi_proble
     return f->packed_narrow_b_cycles * b_bytes + f->direct_far_column_cycles * far_bytes;
 }
 
+/* Returns the cycles that packing a B along k takes more if it comes from memory. */
+static double count_transposed_cycles(const tgi_problem *p, const tgi_tile_set *tiles)
+{
+    const int is_transposed = p->b.row == 1 && p->b.col != 1 && p->type == TG_TYPE_FP32 &&
+                              p->m < FEW_ROW_TILES * tiles->rows;
+    return is_transposed ? TRANSPOSED_CYCLES * (double)(p->k * p->n * p->batch_count) : 0.0;
+}
+
 void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
                              const tgi_kernel *kernel, int thread_count,
                              tgi_packed_decision *decision, tgi_cpu_work *work)
@@ -290,13 +321,13 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     double macs_per_cycle =
         tgi_cpu_macs_per_cycle(kernel) * tiles->vector_elems / kernels->tiles->vector_elems;
     /* Processors with AMX multiply vectors of BF16 pairs in one unit. */
-    if (kernel->math == TGI_MATH_dot && !tiles->open && machine->features & TGI_FEATURE_AMX_BF16)
-        macs_per_cycle /= 2.0;
-    decision->kc = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
-    if (decision->kc < p->k)
-        decision->kc = tgi_round_up(decision->kc, tiles->k_multiple * tiles->k_per_elem);
+    const int is_beside_amx =
+        kernel->math == TGI_MATH_dot && !tiles->open && machine->features & TGI_FEATURE_AMX_BF16;
+    const double pairs_ratio = is_beside_amx && p->n > tiles->vector_elems ? WIDE_PAIRS_RATIO : 1.0;
+    macs_per_cycle /= (is_beside_amx ? 2.0 : 1.0) * pairs_ratio;
+    decision->is_tall = is_tall(machine, p, kernels, thread_count);
+    decision->kc = decision->is_tall ? p->k : tgi_cpu_find_chunk(p, tiles);
     decision->micropanel_cols = tgi_cpu_micropanel_cols(p->n, tiles);
-    decision->is_tall = is_tall(machine, p, kernels, decision->kc);
     decision->is_a_packed = !decision->is_tall && must_pack_a(machine, p, tiles);
     decision->is_b_packed = must_pack_b(machine, p, tiles);
     int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
@@ -322,14 +353,19 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     const double tile_cycles = (tiles->open               ? f->packed_open_tile_cycles
                                 : decision->is_along_rows ? f->packed_row_tile_cycles
                                                           : f->packed_tile_cycles) *
-                               (decision->is_tall ? TALL_TILE_SHARE : 1.0);
-    work->fixed_cycles = f->packed_task_cycles * tasks + tile_cycles * tile_count;
+                               (decision->is_tall ? TALL_TILE_SHARE : 1.0) * pairs_ratio;
+    const double task_cycles_more = tiles->open ? OPEN_CYCLES : 0.0;
+    work->fixed_cycles =
+        (f->packed_task_cycles + task_cycles_more) * tasks + tile_cycles * tile_count;
     /* Micropanels of a B in place are narrow columns, unless its rows are hardly wider. */
     double b_bytes = (double)(p->k * p->n) * (double)tgi_type_bytes(p->type);
     if (!decision->is_b_packed && p->n > 2 * tiles->cols && b_bytes > (double)machine->l1_bytes)
         work->fixed_cycles += count_narrow_b_cycles(machine, p, b_bytes) * (double)p->batch_count;
-    if (!decision->is_a_packed)
+    work->cold_cycles = count_transposed_cycles(p, tiles) * (double)decision->row_portions;
+    if (!decision->is_a_packed) {
         work->fixed_cycles += tgi_cpu_count_strided_cycles(p) * (double)p->batch_count;
+        work->cold_cycles += tgi_cpu_count_far_cycles(p) * (double)p->batch_count;
+    }
     /* Elements of D are transposed, there and back for each chunk but the first one, or they are
      * finished one by one. */
     const double apart_cycles =

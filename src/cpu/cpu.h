@@ -53,6 +53,9 @@ extern const tgi_cpu_family tgi_cpu_sequential, tgi_cpu_blocked, tgi_cpu_direct,
  * length, so that they agree bit by bit. The result is a multiple of 8 or k itself. */
 int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem);
 
+/* Returns the same for tiles, in whole steps of theirs, or k itself. */
+int64_t tgi_cpu_find_chunk(const tgi_problem *p, const tgi_tile_set *tiles);
+
 /* Returns the functions for a row of the table, or of an instruction set for a type. */
 const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel);
 const tgi_isa_kernels *tgi_cpu_select_type(tgi_isa isa, tg_type type);
@@ -67,6 +70,11 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
            tgi_type_bytes(problem->d_type) == tgi_type_sum_bytes(problem->type);
 }
 
+/* Columns of a page and more are each on pages of their own, and more of them than this exceed the
+ * TLB. A byte of those takes so many cycles more where tiles read it in place from memory. */
+#define TGI_NEAR_STEPS 128
+#define TGI_FAR_STEP_CYCLES 0.08
+
 /* Returns the cycles that tiles lose for a batch entry because they read an A along m in place.
  * Each value of k touches a line of another row, often of another page. */
 static inline double tgi_cpu_count_strided_cycles(const tgi_problem *problem)
@@ -74,6 +82,14 @@ static inline double tgi_cpu_count_strided_cycles(const tgi_problem *problem)
     const int64_t elems = problem->a.col == 1 ? 0 : problem->m * problem->k;
     return tgi_figures_find_cpu()->strided_a_cycles *
            (double)(elems * tgi_type_bytes(problem->type));
+}
+
+/* Returns the cycles that they lose more if that A lies in memory. */
+static inline double tgi_cpu_count_far_cycles(const tgi_problem *problem)
+{
+    const int64_t far_k = problem->k - TGI_NEAR_STEPS;
+    const int64_t elems = problem->a.col == 1 || far_k <= 0 ? 0 : problem->m * far_k;
+    return TGI_FAR_STEP_CYCLES * (double)(elems * tgi_type_bytes(problem->type));
 }
 
 /* Returns 1 if tiles apply all operands that the epilogue uses: C and the bias. */

@@ -47,6 +47,12 @@ int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem)
     return tgi_round_up(chunk, multiple);
 }
 
+int64_t tgi_cpu_find_chunk(const tgi_problem *p, const tgi_tile_set *tiles)
+{
+    const int64_t chunk = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
+    return chunk < p->k ? tgi_round_up(chunk, tiles->k_multiple * tiles->k_per_elem) : p->k;
+}
+
 void tgi_cpu_transpose_call(const tgi_call *call, tgi_problem *problem, tgi_call *transposed)
 {
     *problem = *call->problem;

@@ -139,6 +139,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
              count_column_cycles(machine, p, count_micropanels(kernels, p->n), copied_elems)) *
                 batch_count +
             reread_cycles * reread_bytes,
+        .cold_cycles = (tgi_cpu_count_far_cycles(p) +
+                        tgi_model_cpu_tall_cycles(count_micropanels(kernels, p->n), p)) *
+                       batch_count,
         .thread_count = 1};
     proposal->predicted_s = proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
 }

@@ -15,6 +15,12 @@
  * small B is prefetched first. */
 #define SHORT_COLUMN_BYTES 256
 
+/* `dot` forms so many columns at once. Beside more rows than DOT_ROWS it waits for memory so much
+ * longer, as a share of the time of its products. */
+#define DOT_GROUP_COLS 6
+#define DOT_ROWS 8
+#define DOT_ROWS_SHARE 0.5
+
 typedef struct skinny_run {
     const tgi_call *call;
     const tgi_strip_decision *decision;
@@ -165,31 +171,48 @@ static int64_t count_strips(const tgi_problem *p)
     return tgi_divide_up(p->n, cols);
 }
 
-/* Splits the problem for `thread_count` threads. Strips are tasks. If there are few strips, ranges
- * of k are tasks too. */
-static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
-                          tgi_strip_decision *decision)
+/* Splits D into at most `strip_count` strips of whole groups of columns and, if that leaves threads
+ * without one, k into ranges of chunks. Returns the products of a column and a value of k that the
+ * slowest thread has for a row. */
+static int64_t split_strips(const tgi_problem *p, int64_t strip_count, int group_cols,
+                            int thread_count, tgi_strip_decision *decision)
 {
-    const int64_t line_cols = 16;
-    int64_t strips = count_strips(p);
-    int64_t wanted = tgi_divide_up(thread_count, p->batch_count);
-    if (strips % wanted)
-        strips = (strips / wanted + 1) * wanted;
-    decision->kc = kc;
-    decision->strip_cols = tgi_round_up(tgi_divide_up(p->n, strips), line_cols);
+    const int64_t cols = tgi_divide_up(p->n, strip_count), kc = decision->kc;
+    const int64_t chunk_count = tgi_divide_up(p->k, kc);
+    const double sums_bytes =
+        (double)chunk_count * (double)(p->m * p->n * tgi_type_sum_bytes(p->type));
+    decision->strip_cols = tgi_round_up(cols, group_cols);
     decision->k_splits = 1;
-    int64_t tasks = p->batch_count * (tgi_divide_up(p->n, decision->strip_cols));
-    int64_t chunk_count = tgi_divide_up(p->k, kc);
-    if (p->batch_count == 1 && tasks < thread_count && chunk_count > 1 &&
-        (double)chunk_count * (double)(p->m * p->n * tgi_type_sum_bytes(p->type)) <=
-            (double)TGI_CHUNK_SUMS_BYTES) {
-        int64_t splits = thread_count / tasks;
+    const int64_t strips = p->batch_count * tgi_divide_up(p->n, decision->strip_cols);
+    if (p->batch_count == 1 && strips < thread_count &&
+        sums_bytes <= (double)TGI_CHUNK_SUMS_BYTES) {
+        const int64_t splits = thread_count / strips;
         decision->k_splits = splits < chunk_count ? splits : chunk_count;
     }
+    const int64_t rounds = tgi_divide_up(strips * decision->k_splits, thread_count);
+    const int64_t chunks = tgi_divide_up(chunk_count, decision->k_splits);
+    return rounds * (p->n < decision->strip_cols ? p->n : decision->strip_cols) *
+           (chunks == chunk_count ? p->k : chunks * kc);
+}
+
+/* Splits the problem for `thread_count` threads. Strips are tasks. If there are fewer of them than
+ * threads, ranges of k are tasks too, or strips are narrower, whatever ends first. Strips that are
+ * as wide as sums in L1 allow read B in longer runs. */
+static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count, int group_cols,
+                          tgi_strip_decision *decision)
+{
+    const int64_t strips = count_strips(p);
+    const int64_t wanted = tgi_divide_up(thread_count, p->batch_count);
+    tgi_strip_decision wide = {.kc = kc};
+    decision->kc = kc;
+    const int64_t narrow_count =
+        split_strips(p, tgi_round_up(strips, wanted), group_cols, thread_count, decision);
+    if (wanted > 1 && split_strips(p, strips, group_cols, thread_count, &wide) <= narrow_count)
+        *decision = wide;
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
-                    int64_t kc, double peak_share, double entry_cycles)
+                    int64_t kc, int is_dot, double peak_share, double entry_cycles)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
@@ -217,10 +240,13 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                         chunks * ((strips + (double)p->m) * f->strips_row_cycles +
                                   f->strips_sums_cycles * (double)(p->m * p->n) / lanes),
         .thread_count = 1};
+    if (is_dot && p->m > DOT_ROWS)
+        work.cold_cycles = DOT_ROWS_SHARE * work.macs / macs_per_cycle;
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
     const int thread_count = tgi_cpu_count_threads(machine, proposal->serial_s);
     proposal->thread_count = thread_count;
-    choose_strips(p, kc, thread_count, &proposal->decision.strip);
+    const int group_cols = is_dot ? DOT_GROUP_COLS : TGI_ALIGN_BYTES / (int)tgi_type_bytes(p->type);
+    choose_strips(p, kc, thread_count, group_cols, &proposal->decision.strip);
     const tgi_strip_decision *strip = &proposal->decision.strip;
     const int64_t tasks = p->batch_count * tgi_divide_up(p->n, strip->strip_cols) * strip->k_splits;
     work.thread_count = tasks < thread_count ? (int)tasks : thread_count;
@@ -255,7 +281,7 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *given,
     const double single = (double)(rest / half + rest % half) * m * (double)p->n / lanes;
     const double finished =
         (p->d.col == 1 ? f->rank_finish_cycles / lanes : f->apart_cycles) * m * (double)p->n;
-    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), f->rank_share,
+    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0, f->rank_share,
             f->rank_update_cycles * updates + f->rank_single_cycles * single + finished);
 }
 
@@ -283,7 +309,7 @@ static void propose_dot(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     const tgi_cpu_figures *f = tgi_figures_find_cpu();
     double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
     double share = (double)p->k / ((double)p->k + f->dot_lanes_products * lanes);
-    propose(machine, p, proposal, choose_dot_chunk(p), f->dot_share * share, 0.0);
+    propose(machine, p, proposal, choose_dot_chunk(p), 1, f->dot_share * share, 0.0);
 }
 
 const tgi_cpu_family tgi_cpu_rank = {.propose = propose_rank, .launch = launch_rank};

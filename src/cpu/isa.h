@@ -71,7 +71,7 @@ typedef struct tgi_isa_kernels {
      * if wider tiles serve these too. */
     const tgi_tile_set *narrow_tiles[2];
     const tgi_tile_set *tiles; /* tiles of the packed family */
-    tgi_tile_fn *tall;         /* all rows of a D, see tall_body.h and amx_tall_body.h; NULL: tiles
+    tgi_tall_fn *tall;         /* all rows of a D, see tall_body.h and amx_tall_body.h; NULL: tiles
                                 * serve these too */
     tgi_copy_fn *pack_k_inner; /* k is the inner dimension of the copy */
     tgi_copy_fn

@@ -356,6 +356,7 @@ static void run_tall(tile_walk *walk)
     const tgi_problem *p = s->call->problem;
     tgi_tile *tile = &walk->tile;
     tile->k = p->k;
+    tile->chunk_k = tgi_cpu_find_chunk(p, s->tiles);
     tile->tile_count = s->rows;
     tile->a_stride = p->a.row;
     tile->b_tile_stride = s->b.micropanel_elems;
@@ -374,12 +375,8 @@ void tgi_cpu_run_micropanels(const tgi_micropanels *s)
     tile_walk walk;
     start_walk(s, &walk);
     walk.has_c = walk.c != walk.d;
-    if (s->decision->is_tall) {
-        run_tall(&walk);
-        return;
-    }
-    if (walk.is_along_rows) {
-        run_along(&walk);
+    if (s->decision->is_tall || walk.is_along_rows) {
+        (s->decision->is_tall ? run_tall : run_along)(&walk);
         return;
     }
     const int is_b_in_place = !s->decision->is_b_packed;

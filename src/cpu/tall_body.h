@@ -75,9 +75,8 @@ TILE(tall_block)(const tgi_tile *t, const void *a_start, const uint32_t *b, cons
         IN(round_some)(narrow, ACC(max)(least, accum[i]), cols);
 }
 
-static TARGET void TILE(tall)(const tgi_tile *t, const void *a_start, const void *b,
-                              const void *c_start, void *d_start, const void *bias_start,
-                              double alpha, double beta)
+static TARGET void TILE(tall)(tgi_tile *t, const void *a_start, const void *b, const void *c_start,
+                              void *d_start, const void *bias_start, double alpha, double beta)
 {
     const char *a = a_start, *c = c_start, *bias = bias_start;
     char *d = d_start;

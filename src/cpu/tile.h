@@ -24,6 +24,7 @@
  * side, because a call costs as much as several values of k. */
 typedef struct tgi_tile {
     int64_t k;
+    int64_t chunk_k;    /* values of k whose sums are formed from zero, if a call forms all rows */
     int64_t tile_count; /* >= 1; 1 if tiles are narrow */
     /* Elements from one tile of the call to the next one. */
     int64_t a_tile_stride, b_tile_stride, c_tile_stride, d_tile_stride, bias_tile_stride;
@@ -37,7 +38,8 @@ typedef struct tgi_tile {
     int64_t b_row, c_row, d_row;
     int k_tail;       /* numbers of an A in place in a last step that takes more, in a set that
                          opens; 0: there is no such step */
-    void *tail;       /* if there is: memory for that step's part of a tile's A */
+    void *tail;       /* if there is: memory for that step's part of a tile's A and, if a call
+                         forms all rows of several chunks, for a tile's sums behind it */
     int rows, cols;   /* 1 .. those of the set; functions for a single number know their rows */
     int sums_row;     /* columns of the set, if it has_bf16_d */
     int is_plain;     /* D is the sums as they are */
@@ -60,6 +62,12 @@ typedef struct tgi_tile {
  * micro-kernels are indexed by rows - 1 and by the order of A. */
 typedef void tgi_tile_fn(const tgi_tile *tile, const void *a, const void *b, const void *c, void *d,
                          const void *bias, double alpha, double beta);
+
+/* Computes all rows of a D, which the tile has in its tile_count, and changes its rows and
+ * columns. */
+typedef void tgi_tall_fn(tgi_tile *tile, const void *a, const void *b, const void *c, void *d,
+                         const void *bias, double alpha, double beta);
+
 typedef enum tgi_a_order {
     TGI_A_ALONG_K = 0,    /* A(i, p) at a[i * a_stride + p] */
     TGI_A_ALONG_ROWS = 1, /* A(i, p) at a[i + p * a_stride] */

@@ -6,11 +6,16 @@
  * most so many bytes apart and A does not lie along k. */
 #define NEAR_STEP_BYTES 2048
 
+/* For so few columns of D tiles of D^T read a long A along m in place, in narrow columns too. */
+#define FEW_COLS 16
+#define LONG_ROWS 128
+
 int tgi_cpu_can_transpose(const tgi_problem *p)
 {
     const int64_t step_bytes = llabs(p->b.row) * tgi_type_bytes(p->type);
     const int is_b_near = p->b.col != 1 || (p->a.col != 1 && step_bytes <= NEAR_STEP_BYTES);
-    return is_b_near && p->type == p->b_type &&
+    const int is_a_narrow = p->a.row == 1 && p->a.col != 1 && p->n <= FEW_COLS && p->m >= LONG_ROWS;
+    return is_b_near && !is_a_narrow && p->type == p->b_type &&
            tgi_type_bytes(p->type) == tgi_type_sum_bytes(p->type) && tgi_cpu_is_d_plain(p) &&
            tgi_epilogue_is_sum_alone(&p->epilogue);
 }

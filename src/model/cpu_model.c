@@ -8,6 +8,11 @@
  * because the operands of a call are seldom there. */
 #define COUNTED_L2_BYTES ((int64_t)1 << 20)
 
+/* A tall D of more bytes, of which L1 does not hold much, costs so many cycles a byte. */
+#define TALL_ROWS 96
+#define TALL_BYTES 32768.0
+#define TALL_CYCLES 0.03
+
 double tgi_model_operand_bytes(const tgi_problem *problem)
 {
     double in_bytes = (double)tgi_type_bytes(problem->type);
@@ -37,6 +42,15 @@ double tgi_model_cpu_column_cycles(const tgi_machine *machine, double micropanel
            again_cycles * a_bytes * (micropanel_count - 1.0);
 }
 
+double tgi_model_cpu_tall_cycles(double micropanel_count, const tgi_problem *p)
+{
+    const double d_bytes = (double)(p->m * p->n * tgi_type_bytes(p->d_type));
+    /* An activation beyond the tiles reads D anew, and finds it near. */
+    const int is_tall = micropanel_count >= 2.0 && p->m >= TALL_ROWS && d_bytes > TALL_BYTES &&
+                        p->epilogue.activation <= TG_ACTIVATION_RELU;
+    return is_tall ? TALL_CYCLES * d_bytes : 0.0;
+}
+
 /* Returns the seconds that a job takes to start its threads and to wait for them. */
 static double find_wake_s(const tgi_cpu_figures *f, double threads)
 {
@@ -57,7 +71,8 @@ double tgi_model_cpu_seconds(const tgi_machine *machine, const tgi_cpu_work *wor
 {
     const tgi_cpu_figures *f = tgi_figures_find_cpu();
     double threads = work->thread_count;
-    double cycles = work->macs / work->macs_per_cycle + work->fixed_cycles;
+    double cycles = work->macs / work->macs_per_cycle + work->fixed_cycles +
+                    (machine->is_hot ? 0.0 : work->cold_cycles);
     double compute_s = cycles / f->clock_hz / threads;
     double rate = f->own_cache_bytes_per_s * threads;
     if (work->memory_bytes > (double)machine->l3_bytes) {

@@ -15,6 +15,7 @@ typedef struct tgi_cpu_work {
     double memory_bytes;   /* bytes of the operands, and those of a second pass over D */
     double memory_share;   /* share of the memory's rate for this order of access, 0..1 */
     double fixed_cycles;   /* set-up of each call, micropanel and tile */
+    double cold_cycles;    /* more where operands come from memory, which hot calls do not tell */
     int thread_count;
 } tgi_cpu_work;
 
@@ -31,6 +32,10 @@ double tgi_model_cpu_l2_bytes(const tgi_machine *machine);
  * beyond a part of L2, are accessed in narrow columns, and each micropanel reads A again. */
 double tgi_model_cpu_column_cycles(const tgi_machine *machine, double micropanel_count,
                                    double a_bytes, double wide_bytes);
+
+/* Returns the cycles that a batch entry loses because a D of many rows comes from memory down the
+ * columns of several micropanels. */
+double tgi_model_cpu_tall_cycles(double micropanel_count, const tgi_problem *problem);
 
 /* Returns the seconds of the work on the machine. */
 double tgi_model_cpu_seconds(const tgi_machine *machine, const tgi_cpu_work *work);

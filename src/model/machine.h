@@ -21,11 +21,12 @@ typedef struct tgi_gpu {
 
 typedef struct tgi_machine {
     char name[64];
-    unsigned features;             /* set of features (arch.h) in use */
-    tgi_isa isa;                   /* last instruction set that the features allow */
-    int thread_count;              /* threads of the context */
-    int64_t l1_bytes, l2_bytes;    /* data caches of one core */
-    int64_t l3_bytes;              /* cache that cores share */
+    unsigned features;          /* set of features (arch.h) in use */
+    tgi_isa isa;                /* last instruction set that the features allow */
+    int thread_count;           /* threads of the context */
+    int64_t l1_bytes, l2_bytes; /* data caches of one core */
+    int64_t l3_bytes;           /* cache that cores share */
+    int is_hot; /* operands lie in caches, as in the calls to which figures are fitted */
     int64_t workspace_limit_bytes; /* limit of the context; 0: the default */
     tgi_gpu gpu;                   /* set for a CUDA context, whose L2 is l2_bytes above too */
     void *device;                  /* the backend's device; NULL on the CPU */

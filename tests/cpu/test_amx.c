@@ -176,6 +176,12 @@ static const char *const shapes[] = {
     "71x8x2047:bf16:lda=4099:d=fp32:bias=row:act=gelu_erf",
     "70x4x2050:bf16:beta=1:bias=col:act=relu",
     "90x12x50:bf16:nt:batch=3",
+    /* All rows by one call with several chunks of k, of which the last may be a tail alone. */
+    "107x64x5717:bf16:beta=1",
+    "64x70x6161:bf16",
+    "300x33x4127:bf16:bias=col:act=relu",
+    "64x64x6144:bf16:d=fp32",
+    "33x1x8200:bf16",
     "200x2x16:bf16:tn:d=fp32",
 };
 

@@ -108,7 +108,8 @@ int fit_add_cpu(const char *isa_name, int64_t l1_bytes, int64_t l2_bytes, int64_
                                  .thread_count = thread_count,
                                  .l1_bytes = l1_bytes,
                                  .l2_bytes = l2_bytes,
-                                 .l3_bytes = l3_bytes};
+                                 .l3_bytes = l3_bytes,
+                                 .is_hot = 1};
     return add(&tgi_backend_cpu, &machine, shape, kernel_name);
 }
 #endif
