@@ -69,7 +69,7 @@ static int has_splits(const tgi_wgmma_case *c)
 /* Returns 1 if TMA brings C for all tiles. */
 static int is_c_staged(const tgi_wgmma_case *c)
 {
-    return c->work->is_c_staged && !has_splits(c);
+    return c->work->is_c_staged && (c->work->is_c_summed || !has_splits(c));
 }
 
 /* Returns the seconds for 64 columns of C, which TMA brings or threads read: by pairs, by words
@@ -84,7 +84,7 @@ static double find_c_box_seconds(const tgi_wgmma_case *c)
         return box_s[0];
     if (layout->col != 1)
         return box_s[3];
-    if (has_splits(c))
+    if (has_splits(c) && !c->work->is_c_summed)
         return c->figures->wgmma_c_part_s * (1.0 - PART_COLS / c->work->d_box_cols);
     if (tgi_type_bytes(c->problem->d_type) == 2)
         return box_s[1];
@@ -118,6 +118,14 @@ static double find_terms_seconds(const tgi_wgmma_case *c, double boxes)
            (is_c_staged(c) ? find_c_seconds(c, boxes) : 0.0);
 }
 
+/* Returns the seconds that the last round saves if its sums have C before the epilogue, which then
+ * is an activation at most. */
+static double find_summed_seconds(const tgi_wgmma_case *c)
+{
+    const tgi_epilogue *e = &c->problem->epilogue;
+    return c->work->is_c_summed && e->bias == TG_BIAS_NONE ? c->figures->wgmma_summed_c_s : 0.0;
+}
+
 static double find_activation_seconds(const tgi_wgmma_case *c, double boxes)
 {
     const tgi_figures *f = c->figures;
@@ -130,7 +138,8 @@ double tgi_wgmma_part_seconds(const tgi_wgmma_case *c, double count)
 {
     const double *part_s = c->figures->wgmma_part_s;
     const tgi_epilogue *e = &c->problem->epilogue;
-    const int has_activation = e->activation > TG_ACTIVATION_RELU, has_c = e->beta != 0.0;
+    const int has_activation = e->activation > TG_ACTIVATION_RELU;
+    const int has_c = e->beta != 0.0 && !c->work->is_c_summed;
     if (!has_activation && !has_c)
         return 0.0;
     return (count - 1.0) * (has_activation * part_s[0] + has_c * part_s[1]) +
@@ -161,7 +170,8 @@ double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double rounds, double
     /* Every wait for terms but the last passes while the next tile is copied. Threads that read C
      * do so in every round. */
     return fmin(rounds, 1.0 + (rounds - 1.0) * f->wgmma_epilogue_later_share) *
-               find_terms_seconds(c, boxes) +
+               find_terms_seconds(c, boxes) -
+           fmin(rounds, 1.0) * find_summed_seconds(c) +
            rounds * (find_activation_seconds(c, boxes) +
                      (is_c_staged(c) ? 0.0 : find_c_seconds(c, boxes)));
 }

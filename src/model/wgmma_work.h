@@ -17,6 +17,7 @@ typedef struct tgi_wgmma_work {
     int stage_count;
     int is_d_tma_stored;                  /* 1: TMA stores whole tiles of D */
     int is_c_staged;                      /* 1: TMA brings C for whole tiles */
+    int is_c_summed;                      /* 1: sums have C before the epilogue, from TMA or not */
     int is_bias_staged;                   /* 1: the bias is added as a product */
     int d_box_cols;                       /* columns of a tile that are stored together */
     int tile_rows;                        /* rows of D in a tile, at most the kernel's */

@@ -91,7 +91,7 @@ static const char *find_staged_c(void)
     const char *c;
     memcpy(&args, fake->argument, sizeof args);
     memcpy(&c, &args.c_map, sizeof c); /* the fake driver's map has the address */
-    return args.c.is_on ? c : NULL;
+    return args.c.source == TGI_C_STAGED ? c : NULL;
 }
 
 /* A plan whose first C begins between units of 16 bytes encodes the map for a later one. Each call

@@ -2,9 +2,9 @@
  * test_staged_c tests what comes through the stages of families wgmma and few behind the products,
  * on a GPU. D has the same bits whether C comes through the stages, because it begins at a multiple
  * of 16 bytes, or is read by threads, because it begins an element later, or lies in D's place.
- * Some products also have a bias and an activation. A bias that is added as a product, with zeros
- * and ones beside it, may be Inf or NaN: its row or column of D is then, and no other element
- * changes.
+ * Some products also have a bias and an activation, or are of integers whose k is split. A bias
+ * that is added as a product, with zeros and ones beside it, may be Inf or NaN: its row or column
+ * of D is then, and no other element changes.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -231,6 +231,67 @@ static void test_staged_c(void **state)
     tg_destroy_context(context);
 }
 
+/* Fills an operand with small integers, whose sums are exact in any order. */
+static void use_integers(const tg_context *context, tg_type type, char *host, char *device,
+                         int64_t size_bytes)
+{
+    uint64_t seed = 5;
+    for (int64_t i = 0; i < size_bytes / tg_get_type_bytes(type); i++)
+        check_set_element(type, host, i, floor(2 * check_next_uniform(&seed)));
+    assert_int_equal(tg_copy_to_device(context, device, host, size_bytes), 0);
+}
+
+/* Tests all kernels of families wgmma and few. Adds the plans that split k, and all plans, to
+ * count[0] and count[1]. */
+static void test_split_case(tg_context *context, const tg_problem *problem, int count[2])
+{
+    static tg_candidate candidates[1024];
+    buffers all;
+    int candidate_count;
+    open_buffers(context, problem, &all);
+    use_integers(context, problem->a.type, all.a, all.device[0], all.a_bytes);
+    use_integers(context, problem->b.type, all.b, all.device[1], all.b_bytes);
+    use_integers(context, problem->d.type, all.c, all.device[2], all.c_bytes);
+    char *wanted = malloc((size_t)all.d_bytes);
+    assert_non_null(wanted);
+    assert_int_equal(tg_list_candidates(context, problem, candidates, 1024, &candidate_count), 0);
+    for (int i = 0; i < candidate_count; i++) {
+        const char *name;
+        if (!candidates[i].is_legal || (!is_kernel(context, i, "wgmma", problem->a.type, &name) &&
+                                        !is_kernel(context, i, "few", problem->a.type, &name)))
+            continue;
+        test_kernel(context, name, problem, &all, wanted);
+        count[0] += candidates[i].split_count > 1;
+        count[1]++;
+    }
+    free(wanted);
+    close_buffers(context, &all);
+}
+
+static void test_c_of_splits(void **state)
+{
+    static const c_case sizes[] = {{136, 264, 4104, 1, 0, 0},
+                                   {72, 331, 4104, 1, 1, 0},
+                                   {136, 264, 4104, 1, 0, 1},
+                                   {40, 1000, 2056, 2, 8, 0}};
+    static const tg_type types[] = {TG_TYPE_BF16, TG_TYPE_FP16, TG_TYPE_FP8_E4M3};
+    tg_context *context = gpu_open_context();
+    int count[2] = {0, 0};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int j = 0; j < 6; j++) {
+            const tg_type type = types[j / 2];
+            tg_problem problem = describe(&sizes[i], &beside[j % 2 * 3], type,
+                                          type == TG_TYPE_FP16 ? type : TG_TYPE_BF16);
+            problem.alpha = 1.0;
+            problem.beta = -2.0;
+            test_split_case(context, &problem, count);
+        }
+    print_message("C of %d plans right, of which %d split k\n", count[1], count[0]);
+    assert_true(count[0] > 0 || count[1] == 0);
+    tg_destroy_context(context);
+}
+
 /* Returns the bias that is not finite at place i of a row or column, or 0 where it is finite. */
 static float find_special(int64_t i)
 {
@@ -330,7 +391,8 @@ static void test_special_bias(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_staged_c),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_c_of_splits),
+                                       cmocka_unit_test(test_staged_c),
                                        cmocka_unit_test(test_special_bias)};
     if (!gpu_is_there(2))
         return GPU_SKIPPED;

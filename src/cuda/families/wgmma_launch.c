@@ -190,7 +190,9 @@ static void prepare_terms(const tgi_kernel *kernel, wgmma_panel *panel)
 {
     tgi_wgmma_args *args = &panel->args.wgmma;
     const tgi_problem *p = &args->gemm.problem;
-    args->c.is_on = tgi_wgmma_is_c_staged(kernel, p) && args->work.cluster_splits == 1;
+    args->c.is_summed = tgi_wgmma_is_c_summed(kernel, p);
+    if (args->c.is_summed || args->work.cluster_splits == 1)
+        args->c.source = tgi_wgmma_find_c_source(kernel, p);
     args->c.bias = tgi_wgmma_is_bias_staged(kernel, p) ? p->epilogue.bias : TG_BIAS_NONE;
     args->c.is_transposed = tgi_wgmma_is_c_transposed(p);
     tgi_tensor tensor = describe_lines(p, &p->c, args->c.is_transposed);
@@ -201,12 +203,13 @@ static void prepare_terms(const tgi_kernel *kernel, wgmma_panel *panel)
         tensor.tma_box_runs = 8;
     }
     const int64_t lines = tgi_round_up(tensor.count[1], 8);
-    if (args->c.is_on && args->c.is_transposed && kernel->tile_cols < TMA_BOX_ROWS)
+    const int is_staged = args->c.source == TGI_C_STAGED;
+    if (is_staged && args->c.is_transposed && kernel->tile_cols < TMA_BOX_ROWS)
         tensor.tma_box_runs = kernel->tile_cols;
     if (lines < tensor.tma_box_runs)
         tensor.tma_box_runs = (int)lines;
     args->c.box_lines = tensor.tma_box_runs;
-    if (args->c.is_on || args->c.bias != TG_BIAS_NONE)
+    if (is_staged || args->c.bias != TG_BIAS_NONE)
         add_slot(panel, BASE_C, &tensor, offsetof(tgi_unaligned_args, wgmma.c_map));
 }
 
@@ -355,9 +358,8 @@ static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call,
         return status;
     tgi_gemm_complete_args(call, panel->is_transposed, &wgmma->gemm);
     wgmma->d.is_tma_stored = wgmma->d.is_tma_stored && base[BASE_D];
-    wgmma->c.is_on = wgmma->c.is_on && base[BASE_C];
-    if (wgmma->c.bias != TG_BIAS_NONE)
-        tgi_wgmma_place_bias(base[BASE_C] != NULL, wgmma);
+    if (wgmma->c.source != TGI_C_LATE || wgmma->c.bias != TG_BIAS_NONE)
+        tgi_wgmma_place_terms(base[BASE_C] != NULL, wgmma);
     if (panel->is_sliced) {
         const tgi_slice_facts facts = tgi_slices_find_facts(&panel->slices, call->workspace);
         take_facts(&facts, wgmma);

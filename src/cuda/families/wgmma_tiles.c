@@ -141,10 +141,10 @@ static tgi_cluster_order make_order(int64_t row_clusters, int64_t col_tiles, int
                                .last_group = (int32_t)last_group};
 }
 
-/* Returns the place behind the stages that a split fills, of which a bias takes one, if what other
- * blocks of the cluster send has room there, else 0. */
+/* Returns the place behind the stages that a split fills, of which a bias takes one and C one or
+ * two, if what other blocks of the cluster send has room there, else 0. */
 static int64_t find_sent_offset(const tgi_kernel *kernel, const tgi_wgmma_decision *decision,
-                                const tgi_cluster_work *work, int is_across)
+                                const tgi_cluster_work *work, int is_across, int has_c)
 {
     const int is_fitted = tgi_wgmma_is_fitted(kernel);
     const int64_t lines = kernel->tile_rows + TGI_WGMMA_LINES(kernel->tile_cols, is_across);
@@ -154,7 +154,8 @@ static int64_t find_sent_offset(const tgi_kernel *kernel, const tgi_wgmma_decisi
                   : TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, is_across);
     const int64_t room = is_fitted ? TGI_WGMMA_SHARED_MAX - TGI_FEW_FIXED_BYTES(kernel->tile_rows)
                                    : stages * stage_bytes;
-    const int64_t used = work->steps_per_split + 1 < stages ? work->steps_per_split + 1 : stages;
+    const int64_t wanted = work->steps_per_split + (has_c ? 2 : 1);
+    const int64_t used = wanted < stages ? wanted : stages;
     if (work->cluster_splits == 1 || tgi_kernels_has_slices(kernel) ||
         used * stage_bytes + tgi_wgmma_sent_bytes(kernel, decision->cluster_splits) > room)
         return 0;
@@ -193,8 +194,8 @@ void tgi_wgmma_prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision 
     args->work.last_products =
         (int32_t)tgi_divide_up(last_elems * tgi_type_bytes(p->type), TGI_WGMMA_PRODUCT_BYTES);
     args->work.steps_per_split = (int32_t)tgi_divide_up(args->gemm.split_elems, kernel->tile_depth);
-    args->work.sent_offset =
-        (int32_t)find_sent_offset(kernel, decision, &args->work, operand[1].is_across);
+    args->work.sent_offset = (int32_t)find_sent_offset(
+        kernel, decision, &args->work, operand[1].is_across, p->epilogue.beta != 0.0);
     args->is_second =
         tgi_type_is_fp8(p->type) ? p->b_type != TG_TYPE_FP8_E4M3 : operand[0].is_across;
     args->a.line_count = (int32_t)p->m;
@@ -214,11 +215,20 @@ void tgi_wgmma_describe_epilogue(tgi_wgmma_args *args)
     args->is_activation_alone = !args->gemm.is_sum_alone && tgi_epilogue_is_sum_alone(&others);
 }
 
-void tgi_wgmma_place_bias(int is_brought, tgi_wgmma_args *args)
+void tgi_wgmma_place_terms(int is_brought, tgi_wgmma_args *args)
 {
-    if (is_brought)
-        args->gemm.problem.epilogue.bias = TG_BIAS_NONE;
-    else
+    tgi_epilogue *epilogue = &args->gemm.problem.epilogue;
+    args->c.beta = (float)epilogue->beta;
+    if (!is_brought)
         args->c.bias = TG_BIAS_NONE;
+    if (!is_brought && args->c.source == TGI_C_STAGED)
+        args->c.source = args->work.tile_cols <= TGI_EARLY_C_COLS && args->gemm.problem.c.col == 1
+                             ? TGI_C_EARLY
+                             : TGI_C_LATE;
+    args->c.is_summed &= args->c.source != TGI_C_LATE;
+    if (args->c.bias != TG_BIAS_NONE)
+        epilogue->bias = TG_BIAS_NONE;
+    if (args->c.is_summed)
+        epilogue->beta = 0.0;
     tgi_wgmma_describe_epilogue(args);
 }

@@ -60,7 +60,8 @@ void tgi_wgmma_prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision 
 /* Notes what the epilogue consists of, in the kernel's arguments. */
 void tgi_wgmma_describe_epilogue(tgi_wgmma_args *args);
 
-/* Leaves the bias to the products, if TMA can bring it, or else to the epilogue. */
-void tgi_wgmma_place_bias(int is_brought, tgi_wgmma_args *args);
+/* Leaves the bias to the products, and C to the stages, if TMA can bring them, or else to the
+ * epilogue. */
+void tgi_wgmma_place_terms(int is_brought, tgi_wgmma_args *args);
 
 #endif

@@ -56,11 +56,20 @@ int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *p)
            has_unit_lines(p, &p->d, is_transposed);
 }
 
-int tgi_wgmma_is_c_staged(const tgi_kernel *kernel, const tgi_problem *p)
+/* Returns 1 if the kernel has code that adds terms of D's type before the epilogue. */
+static int may_add_early(const tgi_kernel *kernel, const tgi_problem *p)
 {
     return (kernel->family == TGI_FAMILY_cuda_wgmma || tgi_wgmma_is_fitted(kernel)) &&
-           tgi_type_bytes(p->type) < 4 && tgi_type_bytes(p->d_type) == 2 &&
-           p->epilogue.beta != 0.0 && has_unit_lines(p, &p->c, tgi_wgmma_is_c_transposed(p));
+           tgi_type_bytes(p->type) < 4 && tgi_type_bytes(p->d_type) == 2;
+}
+
+tgi_c_source tgi_wgmma_find_c_source(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    if (!may_add_early(kernel, p) || p->epilogue.beta == 0.0)
+        return TGI_C_LATE;
+    if (has_unit_lines(p, &p->c, tgi_wgmma_is_c_transposed(p)))
+        return TGI_C_STAGED;
+    return p->c.col == 1 && kernel->tile_cols <= TGI_EARLY_C_COLS ? TGI_C_EARLY : TGI_C_LATE;
 }
 
 int tgi_wgmma_is_relu_stored(const tgi_kernel *kernel, const tgi_problem *p)
@@ -70,14 +79,24 @@ int tgi_wgmma_is_relu_stored(const tgi_kernel *kernel, const tgi_problem *p)
            p->epilogue.activation == TG_ACTIVATION_RELU && p->epilogue.d_scale == TG_SCALE_NONE;
 }
 
+/* Returns 1 if a term may be added to the sums of a part of k. */
+static int are_sums_unscaled(const tgi_problem *p)
+{
+    const tgi_epilogue *e = &p->epilogue;
+    return e->alpha == 1.0 && e->a_scale == TG_SCALE_NONE && e->b_scale == TG_SCALE_NONE &&
+           !p->is_batch_invariant;
+}
+
+int tgi_wgmma_is_c_summed(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return tgi_wgmma_find_c_source(kernel, p) != TGI_C_LATE && are_sums_unscaled(p);
+}
+
 int tgi_wgmma_is_bias_staged(const tgi_kernel *kernel, const tgi_problem *p)
 {
     const tgi_epilogue *e = &p->epilogue;
-    return (kernel->family == TGI_FAMILY_cuda_wgmma || tgi_wgmma_is_fitted(kernel)) &&
-           tgi_type_bytes(p->d_type) == 2 &&
-           p->d_type == (tgi_type_is_fp8(p->type) ? TG_TYPE_BF16 : p->type) &&
-           e->bias != TG_BIAS_NONE && e->alpha == 1.0 && e->beta == 0.0 &&
-           e->a_scale == TG_SCALE_NONE && e->b_scale == TG_SCALE_NONE && !p->is_batch_invariant;
+    return may_add_early(kernel, p) && e->bias != TG_BIAS_NONE && e->beta == 0.0 &&
+           p->d_type == (tgi_type_is_fp8(p->type) ? TG_TYPE_BF16 : p->type) && are_sums_unscaled(p);
 }
 
 int tgi_wgmma_is_next_early(const tgi_machine *machine, const tgi_kernel *kernel,
@@ -345,7 +364,8 @@ static tgi_wgmma_work describe_whole(const tgi_kernel *kernel, const tgi_problem
         .stage_count =
             TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),
         .is_d_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p),
-        .is_c_staged = tgi_wgmma_is_c_staged(kernel, p),
+        .is_c_staged = tgi_wgmma_find_c_source(kernel, p) == TGI_C_STAGED,
+        .is_c_summed = tgi_wgmma_is_c_summed(kernel, p),
         .is_bias_staged = tgi_wgmma_is_bias_staged(kernel, p),
         .d_box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols),
         .cluster_rows = cluster_rows,

@@ -3,6 +3,7 @@
 #define TGI_WGMMA_TILING_H
 
 #include "cuda/families/operand.h"
+#include "kernels/wgmma/wgmma_shape.h"
 #include "plan/backend.h"
 
 /* Returns the bytes of a line of A or B in a stage of shared memory. */
@@ -17,9 +18,13 @@ int tgi_wgmma_is_d_transposed(const tgi_kernel *kernel, const tgi_problem *probl
  * its columns. */
 int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *problem);
 
-/* Returns 1 if whole tiles take a C that starts at a multiple of 16 bytes from the stages. C's rows
- * or columns are then whole units of 16 bytes. */
-int tgi_wgmma_is_c_staged(const tgi_kernel *kernel, const tgi_problem *problem);
+/* Returns how whole tiles take a C that starts at a multiple of 16 bytes: from the stages if its
+ * rows or columns are whole units of 16 bytes. */
+tgi_c_source tgi_wgmma_find_c_source(const tgi_kernel *kernel, const tgi_problem *problem);
+
+/* Returns 1 if the first split of a tile takes C in the same way, so that the epilogue has none.
+ * Batch-invariant sums get C in the same way in all families. */
+int tgi_wgmma_is_c_summed(const tgi_kernel *kernel, const tgi_problem *problem);
 
 /* Returns 1 if RELU is a part of the conversion to 16 bits with which D is stored. */
 int tgi_wgmma_is_relu_stored(const tgi_kernel *kernel, const tgi_problem *problem);

@@ -6,6 +6,7 @@
 #define TGI_C_WORDS_CUH
 
 #include "kernels/epilogue/fragment_epilogue.cuh"
+#include "kernels/ptx/predicated_load.cuh"
 
 /* The aligned words of a row of C from a tile's first column on. Word t of lane j of the four that
  * share the row has columns 8 t + 2 j and the next one or, if the row begins in the middle of a
@@ -47,21 +48,82 @@ struct tgi_c_row {
         }
     }
 
+    /* Does the same without branches, by a third of the code. Returns the word that was read by
+     * half, for word (left - 1) / 8. */
+    template <int Count> __device__ __forceinline__ uint32_t request(uint32_t (&bits)[Count]) const
+    {
+#pragma unroll
+        for (int t = 0; t < Count; t++)
+            bits[t] = tgi_load_4_if(word + 4 * t, 8 * t + 1 < left);
+        return tgi_load_2_if(reinterpret_cast<const uint16_t *>(word) + (left - 1),
+                             left % 8 == 1 && left < 8 * Count);
+    }
+
     __device__ __forceinline__ void move(int words)
     {
         word += 4 * words;
         left -= 8 * words;
     }
+};
 
-    /* Makes this lane's pairs of columns from words. If the row begins in the middle of a word, the
+/* The words of a thread's two rows of C for `Groups` groups of eight columns. With IsEarly they are
+ * read before the products, when little other code has to be near. */
+template <int Groups, int IsEarly> struct tgi_c_words {
+    uint32_t bits[2][Groups + 1], last[2];
+    int left[2], are_between[2];
+
+    /* Reads the words, and moves the rows to those that follow. */
+    __device__ __forceinline__ void read(tgi_c_row (&row)[2])
+    {
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            if constexpr (IsEarly)
+                last[i] = row[i].request(bits[i]);
+            else
+                row[i].read(bits[i]);
+            left[i] = row[i].left;
+            are_between[i] = row[i].is_between;
+            row[i].move(Groups);
+        }
+    }
+
+    /* Makes this lane's pairs of columns from words. If a row begins in the middle of a word, the
      * next lane's word has the second column, and for lane 3 that is lane 0's later word. */
-    template <int Count> __device__ __forceinline__ void find_pairs(uint32_t (&bits)[Count]) const
+    __device__ __forceinline__ void find_pairs(int row)
     {
         const int lane = tgi_reread_thread() % 4;
 #pragma unroll
-        for (int t = 0; t + 1 < Count; t++) {
-            const uint32_t next = __shfl_sync(~0u, lane == 0 ? bits[t + 1] : bits[t], lane + 1, 4);
-            bits[t] = is_between ? __byte_perm(bits[t], next, 0x5432) : bits[t];
+        for (int t = 0; t < Groups; t++) {
+            const uint32_t next =
+                __shfl_sync(~0u, lane == 0 ? bits[row][t + 1] : bits[row][t], lane + 1, 4);
+            bits[row][t] =
+                are_between[row] ? __byte_perm(bits[row][t], next, 0x5432) : bits[row][t];
+        }
+    }
+
+    /* Adds beta times the elements to the first sums. */
+    template <int Count>
+    __device__ __forceinline__ void add(const tgi_gemm_args &gemm, float beta, float (&sum)[Count])
+    {
+        const tg_type type = tgi_find_d_type(gemm.problem);
+        if (!tgi_has_c_pairs(gemm, type)) {
+#pragma unroll
+            for (int i = 0; i < 2 * Groups + 2; i++)
+                if (IsEarly && left[i % 2] - 1 == i / 2 * 8)
+                    bits[i % 2][i / 2] = last[i % 2];
+            find_pairs(0);
+            find_pairs(1);
+        }
+#pragma unroll
+        for (int i = 0; i < 2 * Groups; i++) {
+            float c[2];
+            if (type == TG_TYPE_BF16)
+                tgi_decode_pair<TG_TYPE_BF16>(bits[i % 2][i / 2], c);
+            else
+                tgi_decode_pair<TG_TYPE_FP16>(bits[i % 2][i / 2], c);
+#pragma unroll
+            for (int j = 0; j < 2; j++)
+                sum[2 * i + j] = TGI_FMA_FP32(beta, c[j], sum[2 * i + j]);
         }
     }
 };
@@ -75,34 +137,14 @@ tgi_add_c_words(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (
     constexpr int all = Count / 4; /* groups of 8 columns, of two words each */
     constexpr int turns = (2 * all + Words - 1) / Words, groups = all / turns;
     static_assert(all % turns == 0, "turns have as many groups");
-    const tg_type type = tgi_find_d_type(gemm.problem);
-    const int are_pairs = tgi_has_c_pairs(gemm, type);
     const float beta = static_cast<float>(gemm.problem.epilogue.beta);
     const tgi_fragment_place own(gemm.problem, tile);
     tgi_c_row row[2] = {{gemm, own, 0, tile.col}, {gemm, own, 2, tile.col}};
 #pragma unroll 1
     for (int done = 0; done < all; done += groups) {
-        uint32_t bits[2][groups + 1];
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            row[i].read(bits[i]);
-            row[i].move(groups);
-        }
-        if (!are_pairs) {
-            row[0].find_pairs(bits[0]);
-            row[1].find_pairs(bits[1]);
-        }
-#pragma unroll
-        for (int i = 0; i < 2 * groups; i++) {
-            float c[2];
-            if (type == TG_TYPE_BF16)
-                tgi_decode_pair<TG_TYPE_BF16>(bits[i % 2][i / 2], c);
-            else
-                tgi_decode_pair<TG_TYPE_FP16>(bits[i % 2][i / 2], c);
-#pragma unroll
-            for (int j = 0; j < 2; j++)
-                sum[2 * i + j] = TGI_FMA_FP32(beta, c[j], sum[2 * i + j]);
-        }
+        tgi_c_words<groups, 0> words;
+        words.read(row);
+        words.add(gemm, beta, sum);
         if (turns > 1)
             tgi_rotate<4 * groups>(sum);
     }

@@ -156,12 +156,12 @@ template <int Cols> struct tgi_tile_terms {
                tgi_count_bytes(tgi_find_d_type(gemm.problem)) == 2;
     }
 
-    /* Requests the terms, and prefetches C to L2 unless it comes through stages. No thread still
-     * reads the terms' memory. */
-    __device__ __forceinline__ void copy(int is_c_staged) const
+    /* Requests the terms, and prefetches C to L2 unless it is brought before. No thread still reads
+     * the terms' memory. */
+    __device__ __forceinline__ void copy(int is_c_brought) const
     {
         const tgi_problem &p = gemm.problem;
-        if (!is_c_staged)
+        if (!is_c_brought)
             tgi_fetch_c(gemm, tile, Cols);
         if (has_col_scales())
             tgi_line_terms{gemm.b_scale, TG_TYPE_FP32, tile.col, Cols, p.n}.copy(memory);
@@ -308,8 +308,9 @@ tgi_add_c_pairs(const tgi_gemm_args &gemm, const tgi_fragment_place &own, float 
     }
 }
 
-/* Adds beta times C, which takes up to `Words` registers. */
-template <int Words, int Count>
+/* Adds beta times C, which takes up to `Words` registers. HasWords is 0 if rows of 16 bits never
+ * come here. */
+template <int Words, int HasWords, int Count>
 static __device__ __forceinline__ void
 tgi_add_tile_c(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])
 {
@@ -320,7 +321,7 @@ tgi_add_tile_c(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&
     tgi_fragment_place own(gemm.problem, tile);
     if (type == TG_TYPE_FP32 && tgi_has_c_pairs(gemm, type)) {
         tgi_add_c_pairs<Words>(gemm, own, sum);
-    } else if (tgi_count_bytes(type) == 2 && gemm.problem.c.col == 1) {
+    } else if (HasWords && tgi_count_bytes(type) == 2 && gemm.problem.c.col == 1) {
         tgi_add_c_words<Words>(gemm, tile, sum);
     } else {
 #pragma unroll 1

@@ -63,25 +63,64 @@ tgi_find_terms(const tgi_consumer<Shape> &at, tgi_cluster_tile tile)
     return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1};
 }
 
-/* Applies the epilogue to this warpgroup's sums of a tile. */
+/* C of a tile, as far as it comes before the epilogue: from stages, or in words that threads read
+ * before the products. */
+template <class Shape> struct tgi_brought_c {
+    int source;
+    tgi_c_words<Shape::may_read_c_early ? Shape::cols / 8 : 1, 1> words;
+
+    __device__ __forceinline__ tgi_brought_c(const tgi_wgmma_args &args,
+                                             const tgi_cluster_tile &tile)
+        : source(tgi_find_c_source<Shape>(args, tile))
+    {
+    }
+
+    /* Reads the words for this warpgroup's rows, if C comes so. */
+    __device__ __forceinline__ void read(const tgi_consumer<Shape> &at, tgi_cluster_tile tile)
+    {
+        if (!Shape::may_read_c_early || source != TGI_C_EARLY)
+            return;
+        tile.row += at.group * Shape::find_group_rows(at.args);
+        const tgi_gemm_args &gemm = at.args.gemm;
+        const tgi_fragment_place own(gemm.problem, tile);
+        tgi_c_row row[2] = {{gemm, own, 0, tile.col}, {gemm, own, 2, tile.col}};
+        words.read(row);
+    }
+
+    __device__ __forceinline__ void
+    add(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring, float (&sum)[Shape::cols / 2])
+    {
+        if (source == TGI_C_STAGED)
+            tgi_add_staged_c<Shape>(at, ring, at.group + 1, sum);
+        if constexpr (Shape::may_read_c_early) {
+            if (source == TGI_C_EARLY)
+                words.add(at.args.gemm, at.args.c.beta, sum);
+        }
+    }
+};
+
+/* Adds C to this warpgroup's sums of a tile if it was brought, and applies the epilogue to them
+ * unless has_epilogue is 0. */
 template <class Shape>
 static __device__ __forceinline__ void
-tgi_finish_tile(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
-                tgi_ring<Shape::stages> &ring, float (&sum)[Shape::cols / 2])
+tgi_finish_tile(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile, int has_epilogue,
+                tgi_brought_c<Shape> &c, tgi_ring<Shape::stages> &ring,
+                float (&sum)[Shape::cols / 2])
 {
-    if (!at.args.is_activation_alone) {
-        const tgi_tile_terms<Shape::cols> terms = tgi_find_terms(at, tile);
+    const tgi_tile_terms<Shape::cols> terms = tgi_find_terms(at, tile);
+    const int has_terms = has_epilogue && !at.args.is_activation_alone;
+    if (has_terms)
         terms.scale(sum);
-        if (at.args.gemm.problem.epilogue.beta != 0.0) {
-            if (tgi_is_c_staged<Shape>(at.args, tile))
-                tgi_add_staged_c<Shape>(at, ring, terms.barrier, sum);
-            else
-                tgi_add_tile_c<Shape::c_words>(at.args.gemm, terms.tile, sum);
-        }
+    c.add(at, ring, sum);
+    if (has_terms) {
+        if (c.source == TGI_C_LATE)
+            tgi_add_tile_c<Shape::c_words, !Shape::may_read_c_early>(at.args.gemm, terms.tile, sum);
         tgi_add_terms(terms, sum);
     }
-    tgi_activate_tile(at.args.gemm, sum);
-    tgi_scale_d(at.args.gemm, sum);
+    if (has_epilogue) {
+        tgi_activate_tile(at.args.gemm, sum);
+        tgi_scale_d(at.args.gemm, sum);
+    }
 }
 
 #endif

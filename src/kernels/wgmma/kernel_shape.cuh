@@ -75,6 +75,8 @@ struct tgi_wgmma_shape {
     static constexpr int has_first_pass = has_passes && Cols >= 32;
     /* 1: C of 16 bits may come through the stages (staged_c.cuh). */
     static constexpr int may_stage_c = !is_wide && Feed::relayout_warps == 0;
+    /* 1: threads read other rows of C of 16 bits before the products of their tile. */
+    static constexpr int may_read_c_early = may_stage_c && Cols <= TGI_EARLY_C_COLS;
     /* 1: a single lane of the producer warp works, which takes the least time for a step. If steps
      * are long, the time from the release of a stage to its copies matters more. It is shorter if
      * the whole warp waits, because its uniform registers hold what TMA needs. */

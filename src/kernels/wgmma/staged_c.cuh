@@ -35,12 +35,15 @@ template <class Shape> struct tgi_c_stages {
     }
 };
 
-/* Returns 1 if C of this tile comes through stages. */
+/* Returns where the tile has C from before its epilogue, if it has. The first split of a tile may
+ * have C. */
 template <class Shape>
-static __device__ __forceinline__ int tgi_is_c_staged(const tgi_wgmma_args &args,
-                                                      const tgi_cluster_tile &tile)
+static __device__ __forceinline__ int tgi_find_c_source(const tgi_wgmma_args &args,
+                                                        const tgi_cluster_tile &tile)
 {
-    return Shape::may_stage_c && args.c.is_on && tile.split_tile < 0;
+    const int is_before = Shape::may_stage_c && args.c.source != TGI_C_LATE &&
+                          (args.c.is_summed ? tile.split <= 0 : tile.split_tile < 0);
+    return is_before ? args.c.source : TGI_C_LATE;
 }
 
 /* Fills the next stage with the boxes of C from column `first` of boxes on. */
@@ -139,7 +142,7 @@ static __device__ __forceinline__ void tgi_add_c_box(const tgi_wgmma_args &args,
                                                      float (&sum)[Count])
 {
     constexpr int end = First + TGI_C_BOX_COLS / 2 < Count ? First + TGI_C_BOX_COLS / 2 : Count;
-    const float beta = static_cast<float>(args.gemm.problem.epilogue.beta);
+    const float beta = args.c.beta;
     const int lane = tgi_reread_thread() % 32, warp = tgi_reread_thread() / 32 % 4;
     uint32_t word[(end - First) / 8][4];
     if (args.c.is_transposed) {

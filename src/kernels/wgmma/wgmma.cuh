@@ -164,7 +164,7 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
         if (tgi_is_bias_staged<Shape>(args, tile))
             tgi_bring_bias<Shape>(args, memory, ring, tile,
                                   Shape::producer_warps == 1 || operand == 0, is_own);
-        if (tgi_is_c_staged<Shape>(args, tile))
+        if (tgi_find_c_source<Shape>(args, tile) == TGI_C_STAGED)
             tgi_bring_c<Shape>(args, memory, ring, tile, Shape::producer_warps == 1 || operand == 0,
                                is_own);
     }
@@ -272,15 +272,22 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         tgi_cluster_tile tile = schedule.tile(i);
         const int has_epilogue = !feed::is_sliced && !args.gemm.is_sum_alone &&
                                  args.work.cluster_splits == 1 && tile.split_tile < 0;
-        if (has_epilogue && !args.is_activation_alone)
-            tgi_find_terms(at, tile).copy(tgi_is_c_staged<Shape>(args, tile));
+        tgi_brought_c<Shape> c(args, tile);
+        const int has_terms = has_epilogue && !args.is_activation_alone;
+        /* Code for terms lies in one place, since a plain tile waits for each code it jumps to. */
+        if (has_terms || c.source != TGI_C_LATE) {
+            c.read(at, tile);
+            if (has_terms)
+                tgi_find_terms(at, tile).copy(c.source != TGI_C_LATE);
+        }
         float sum[Shape::blocks][Shape::cols / 2] = {};
         typename feed::repair repair(args);
         /* Opaque, or the compiler would give a pass 0 code of its own. */
-        int pass = tgi_make_opaque(!Shape::has_first_pass || !has_epilogue ||
-                                           !args.is_activation_alone || i != schedule.begin()
-                                       ? 1
-                                       : 0);
+        int pass =
+            tgi_make_opaque(!Shape::has_first_pass || !has_epilogue || !args.is_activation_alone ||
+                                    c.source != TGI_C_LATE || i != schedule.begin()
+                                ? 1
+                                : 0);
         int is_deferred = 0;
 #pragma unroll 1
         do {
@@ -298,8 +305,8 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
             }
             if (feed::is_sliced) /* sums of slices leave no registers for the tile */
                 tile = schedule.tile(tgi_make_opaque(i));
-            if (has_epilogue)
-                tgi_finish_tile<Shape>(at, tile, ring, sum[0]);
+            if (has_epilogue || c.source != TGI_C_LATE)
+                tgi_finish_tile<Shape>(at, tile, has_epilogue, c, ring, sum[0]);
             /* Few steps would not hide the store. */
             const int may_defer = Shape::may_defer && schedule.next(i) < schedule.end() &&
                                   tgi_is_same_problem(schedule, given, i, schedule.next(i)) &&

@@ -14,14 +14,16 @@
 #include "kernels/copy/slice_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
 
-/* Says how C comes through the stages (staged_c.cuh). Its tensor map is c_map. */
+/* Says how C comes to tiles. The tensor map of a staged C is c_map. */
 typedef struct tgi_staged_c {
-    int32_t is_on;         /* 1: whole tiles take C from stages; 0: threads read it from memory */
+    int32_t source;        /* a tgi_c_source */
     int32_t is_transposed; /* 1: C's lines of contiguous elements are columns, else rows */
     int32_t box_lines;     /* lines of a TMA box, at most 64 */
     /* The kind of a bias that is added as a product (mainloop.cuh), or TG_BIAS_NONE. There is then
      * no C, and c_map describes the bias. The epilogue has none. */
     int32_t bias;
+    int32_t is_summed; /* 1: first splits of tiles take C in the same way; the epilogue has none */
+    float beta;        /* the factor of C */
 } tgi_staged_c;
 
 typedef struct tgi_wgmma_args {

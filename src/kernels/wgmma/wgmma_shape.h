@@ -34,6 +34,12 @@
 #define TGI_SENT_COLS(rows, cols, is_sliced)                                                       \
     ((rows) * (cols) <= 64 * 128 && !(is_sliced) ? 16 : TGI_FRAGMENT_COLS(cols))
 
+/* Names how C comes to whole tiles: threads read it in the epilogue, it comes through the stages
+ * (staged_c.cuh), or threads read its rows of 16 bits before the products. */
+typedef enum tgi_c_source { TGI_C_LATE, TGI_C_STAGED, TGI_C_EARLY } tgi_c_source;
+
+#define TGI_EARLY_C_COLS 128 /* most columns of a tile that reads C before the products */
+
 /* Family few has barriers for the most stages, and stages of the lines that the problem's tiles
  * have, at least boxes of C. Instructions read as many lines as the kernel's tile has, so that
  * memory goes on after the last stage. */
