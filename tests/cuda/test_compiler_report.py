@@ -27,8 +27,7 @@ OTHER_NAMES = {f"cuda_small_sm89_{kind}_32x32x64": "tgi_strip_64_fp8"
 # that copies spills, and the others in steps at an edge, those of few keys between subtiles; its
 # rows of mma.sync keep there what is for all steps. Of the rows of src/kernels/wgmma the largest
 # of family loose has some, whose warpgroups have fewer registers, in activations for a D of FP32.
-# Rows of family dot spill around the epilogue, the wide tile of FP64 two registers. Rows of FP32
-# attention spill three on chips of 8.0 alone.
+# Rows of family dot spill around the epilogue, the wide tile of FP64 two registers.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_small_sm75_fp32_16x16x32": (8, 4, 4),
                 "cuda_dot_sm80_fp32_16x64x128": (16, 12, 36),
@@ -44,9 +43,6 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 **{f"cuda_attend_sm80_{kind}_{tile}": frame for kind in ("bf16", "fp16")
                    for tile, frame in (("128x64", (8, 12, 12)), ("128x128", (40, 72, 100)),
                                        ("64x256", (32, 28, 72)))},
-                "cuda_attend_sm75_fp32_64x128": (16, 12, 24),
-                "cuda_attend_sm75_fp32_128x256": (16, 12, 20),
-                "cuda_attend_sm75_fp32_256x128": (16, 12, 20),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
                 "cuda_dmma_tma_sm90a_fp64_32x32x16": (8, 8, 8),

@@ -261,9 +261,8 @@ static void try_short(attention_search *search, const tgi_attention_row *row)
         }
 }
 
-/* Chooses a row without a prediction, for chips that no figures are fitted to. If the tiles of
- * queries leave multiprocessors idle, the keys are divided, first among blocks and then among the
- * warps of a block. */
+/* Chooses a row without a prediction, for chips that no figures are fitted to. Keys are divided if
+ * tiles of queries leave multiprocessors idle, first among blocks, then among a block's warps. */
 static void fill_machine(const tgi_machine *machine, const tg_attention *a,
                          tgi_attention_choice *choice)
 {
@@ -358,7 +357,8 @@ static void keep_fastest(const tgi_attention_choice *tried, void *state)
 {
     fastest_choice *fastest = state;
     const double time = tgi_cuda_predict_attention(fastest->machine, fastest->attention, tried);
-    if (time < fastest->least_ns && !tgi_cuda_has_narrower(fastest->attention, tried->row)) {
+    if (time < fastest->least_ns &&
+        !tgi_cuda_has_narrower(fastest->machine, fastest->attention, tried)) {
         fastest->least_ns = time;
         *fastest->choice = *tried;
     }

@@ -31,10 +31,12 @@ void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *attenti
 void tgi_cuda_set_real_block(const tgi_machine *machine, int64_t blocks,
                              tgi_attention_choice *choice);
 
-/* Returns 1 if the heads fit in a narrower row of FP32, which plans then take. It was slower than
- * the wider one by over 2 % in three of 199 measured problems, by at most 5 %, which predictions do
- * not tell apart. */
-int tgi_cuda_has_narrower(const tg_attention *attention, const tgi_attention_row *row);
+/* Returns 1 if the heads fit in a narrower row, which plans then take: in FP32 always, in FP64 if
+ * multiprocessors have several blocks, of which they hold fewer of a wide row. Predictions do not
+ * tell these rows apart. The narrower row was slower by over 2 % in three of 199 measured problems
+ * of FP32, by at most 5 %. */
+int tgi_cuda_has_narrower(const tgi_machine *machine, const tg_attention *attention,
+                          const tgi_attention_choice *choice);
 
 /* Returns the predicted time in ns of `blocks` blocks of a row of FP32 or FP64, without the merge.
  * The longest tile has `steps` steps. */

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "core/attention_mask.h"
 #include "core/checked.h"
 #include "core/types.h"
 #include "cuda/families/attend.h"
@@ -46,20 +47,33 @@ static void set_places(int64_t places, tgi_attention_choice *choice)
     choice->shared_bytes = count_bytes(choice->row, choice->query_tile, places);
 }
 
+/* Chooses one place of tiles if there is no room for two, or if a second block fits then. */
+static void choose_places(const tgi_machine *machine, int64_t blocks, tgi_attention_choice *choice)
+{
+    const int64_t each = tgi_divide_up(blocks, machine->gpu.sm_count);
+    set_places(2, choice);
+    const int has_room = choice->shared_bytes <= machine->gpu.shared_bytes_per_block;
+    const int64_t held = has_room ? tgi_cuda_count_held(machine, choice) : 0;
+    if (held > 1 || (held == 1 && each == 1))
+        return;
+    set_places(1, choice);
+    if (held == 1 && tgi_cuda_count_held(machine, choice) == 1)
+        set_places(2, choice);
+}
+
 void tgi_cuda_set_real_block(const tgi_machine *machine, int64_t blocks,
                              tgi_attention_choice *choice)
 {
     const tgi_attention_row *row = choice->row;
     const int64_t queries = tgi_round_up(choice->query_tile, count_shared_queries(row));
-    const int64_t each = tgi_divide_up(blocks * choice->split_count, machine->gpu.sm_count);
+    const int64_t half = machine->gpu.shared_bytes_per_sm / 2;
     choice->block_threads = 32 * count_sharers(row) * queries / count_shared_queries(row);
-    set_places(1, choice);
-    const int64_t held = tgi_cuda_count_held(machine, choice);
-    if (count_bytes(row, queries, 2) > machine->gpu.shared_bytes_per_block)
-        return;
-    set_places(2, choice);
-    if (each > 1 && held > 1 && tgi_cuda_count_held(machine, choice) == 1)
-        set_places(1, choice);
+    choose_places(machine, blocks * choice->split_count, choice);
+    /* Blocks of the next kernel start beside these. With half of the memory for each, no two of
+     * them share a multiprocessor while others have none. */
+    if (choice->split_count == 1 && blocks <= machine->gpu.sm_count &&
+        choice->shared_bytes < half && half <= machine->gpu.shared_bytes_per_block)
+        choice->shared_bytes = half;
 }
 
 /* Sets the queries of a tile of `most` queries or, if shared memory lacks room for them and one
@@ -127,24 +141,30 @@ void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
 {
     const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
     const int64_t group = a->head_count / a->kv_head_count;
+    const tgi_attention_window window = tgi_attention_find_window(a);
+    const int has_mask = window.before < a->n || window.after < a->n;
     const tgi_attention_row *row;
     for (int i = 0; (row = tgi_attention_rows_get(i)); i++) {
         if (row->type != a->type || row->head_size < head ||
             !tgi_kernels_isa_runs(row->isa, machine->features))
             continue;
         try_tiles(machine, a, row, 1, visit, state);
-        if (group > 1 && a->m < row->queries && group * a->m <= ROWS_MAX)
+        if (group > 1 && (a->m < row->queries || !has_mask) && group * a->m <= ROWS_MAX)
             try_tiles(machine, a, row, group, visit, state);
     }
 }
 
-int tgi_cuda_has_narrower(const tg_attention *a, const tgi_attention_row *row)
+int tgi_cuda_has_narrower(const tgi_machine *machine, const tg_attention *a,
+                          const tgi_attention_choice *choice)
 {
     const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
-    const tgi_attention_row *other;
-    for (int i = 0; row->type == TG_TYPE_FP32 && (other = tgi_attention_rows_get(i)); i++) {
+    const tgi_attention_row *row = choice->row, *other;
+    const int is_asked =
+        row->type == TG_TYPE_FP32 || (row->type == TG_TYPE_FP64 && !choice->is_resident);
+    for (int i = 0; is_asked && (other = tgi_attention_rows_get(i)); i++) {
         if (other->type == row->type && head <= other->head_size &&
-            other->head_size < row->head_size)
+            other->head_size < row->head_size &&
+            tgi_kernels_isa_runs(other->isa, machine->features))
             return 1;
     }
     return 0;

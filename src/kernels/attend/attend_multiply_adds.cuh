@@ -163,7 +163,7 @@ struct tgi_attend_multiply_adds
     __device__ __forceinline__ void add(const row_array &factors, int is_hiding, int count)
     {
         typename products::weight_set set;
-        if ((products::IS_SLICED || is_hiding) && block::has_nonfinite_value()) {
+        if ((products::IS_SLICED || is_hiding) && block::has_nonfinite_value(count)) {
             add_seen(factors);
             return;
         }
@@ -207,18 +207,18 @@ struct tgi_attend_multiply_adds
         for (int i = -1 - ahead; find_key(i) < place.end; i++) {
             const int key_0 = find_key(i), is_edge = tgi_attend_is_edge<Keys>(place, key_0);
             const int is_hiding = is_edge && tgi_attend_hides<Keys>(place, key_0);
-            if (i >= 0)
+            if (i >= 0 && ahead > 0)
                 tgi_copy_async_wait<0>();
             __syncthreads(); /* tile i is there, and all warps have read the one before */
             if (find_key(i + ahead) < place.end)
                 copy_tile(i + ahead);
             tgi_copy_async_commit();
+            if (i < 0)
+                continue;
             if (ahead == 0) {
                 tgi_copy_async_wait<0>();
                 __syncthreads();
             }
-            if (i < 0)
-                continue;
             if (i % 2 == 0)
                 find_weights(scale, key_0, is_edge, is_hiding, factors);
             else

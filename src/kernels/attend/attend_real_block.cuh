@@ -24,6 +24,8 @@ struct tgi_attend_real_block {
     const int sharer;                /* number of the warp among those of its rows */
     const uint32_t q, k, v, weights; /* tiles in shared memory, the weights of the warp's rows */
     const uint32_t exchanged;        /* numbers of the warp's rows */
+    const Real *const first_k, *const first_v; /* key 0 of K and V without pages */
+    const int runs;                            /* see find_runs */
 
     __device__ __forceinline__ tgi_attend_real_block(const tgi_attend_args &args,
                                                      const tgi_attend_place &at, uint32_t shared)
@@ -31,8 +33,29 @@ struct tgi_attend_real_block {
           k(q + args.tile_rows * products::PITCH), v(find_end() - Keys * products::V_PITCH),
           weights(find_end() + find_first_row() * products::WEIGHT_PITCH),
           exchanged(find_end() + count_rows() * products::WEIGHT_PITCH +
-                    find_first_row() * SHARERS * BYTES)
+                    find_first_row() * SHARERS * BYTES),
+          first_k(static_cast<const Real *>(args.attention.k.data) +
+                  tgi_attend_find_first(args, at, args.attention.k)),
+          first_v(static_cast<const Real *>(args.attention.v.data) +
+                  tgi_attend_find_first(args, at, args.attention.v)),
+          runs(find_runs(args))
     {
+    }
+
+    /* Returns bit 0 (Q), 1 (K) and 2 (V) for operands whose rows lie one stride apart and consist
+     * of whole units of 16 bytes. Queries of several heads do if heads lie as far apart as their
+     * queries, or have one query each. */
+    static __device__ __forceinline__ int find_runs(const tgi_attend_args &p)
+    {
+        const tg_attention &a = p.attention;
+        const int is_q_whole = a.head_size % (16 / BYTES) == 0;
+        const int is_q_run =
+            p.shared_heads == 1 ||
+            (!a.has_query_offsets && (a.m == 1 || a.q.head_stride == a.m * a.q.row_stride));
+        const int is_key_run = a.page_rows == 0;
+        return (p.has_units[0] && is_q_whole && is_q_run) |
+               (p.has_units[1] && is_q_whole && is_key_run) << 1 |
+               (p.has_units[2] && a.v_head_size % (16 / BYTES) == 0 && is_key_run) << 2;
     }
 
     /* Returns the number in the block of the warp's first row. */
@@ -66,6 +89,13 @@ struct tgi_attend_real_block {
         return exchanged + ((16 * b + 8 * half + Lanes::find_row()) * SHARERS + of) * BYTES;
     }
 
+    /* Waits for the warps that share the warp's rows, so that those of other rows may be behind or
+     * ahead: some warps multiply then while others form weights. */
+    static __device__ __forceinline__ void wait_for_sharers(void)
+    {
+        tgi_named_barrier_sync(1 + Lanes::find_warp(), 32 * SHARERS);
+    }
+
     /* Exchanges a number of each row with the warp that shares them. */
     __device__ __forceinline__ void exchange(const row_array &own, row_array &other) const
     {
@@ -73,7 +103,7 @@ struct tgi_attend_real_block {
         TGI_FOR_UNROLLED(half, 2)
         if (Lanes::find_column() == 0)
             tgi_attend_write_one(find_exchanged(b, half, sharer), own[b][half]);
-        __syncthreads();
+        wait_for_sharers();
         TGI_FOR_UNROLLED(b, Blocks)
         TGI_FOR_UNROLLED(half, 2)
         tgi_attend_read_one(other[b][half], find_exchanged(b, half, 1 - sharer));
@@ -102,7 +132,7 @@ struct tgi_attend_real_block {
             tgi_attend_write_two(find_weight(b, half, (1 - sharer) * SCORED, j),
                                  sharer ? own[x] : lent[x], sharer ? own[x + 1] : lent[x + 1]);
         }
-        __syncthreads();
+        wait_for_sharers();
         TGI_FOR_UNROLLED(b, Blocks)
         TGI_FOR_UNROLLED(j, COUNT)
         TGI_FOR_UNROLLED(i, 4)
@@ -194,19 +224,23 @@ struct tgi_attend_real_block {
         const int size = static_cast<int>(is_v ? a.v_head_size : a.head_size);
         const int rows = is_key ? static_cast<int>(Keys) : p.tile_rows;
         const int there = is_key ? place.keys - first : place.row_count - place.first;
-        const int has_units = p.has_units[is_key + is_v];
-        if (has_units && (is_key ? a.page_rows == 0 : p.shared_heads == 1) && there > 0)
-            tgi_attend_fill_reals<Real>(tile, pitch, heads, rows, size,
-                                        find_offset(heads, is_key, first), there);
-        else
-            tgi_attend_copy_reals<Real>(tile, pitch, heads, rows, size, has_units, [&](int row) {
-                return find_offset(heads, is_key, first + row);
-            });
+        const int64_t stride = is_key || a.m > 1 ? heads.row_stride : heads.head_stride;
+        if (runs >> (is_key + is_v) & 1) {
+            const Real *const source =
+                is_v     ? first_v + first * stride
+                : is_key ? first_k + first * stride
+                         : static_cast<const Real *>(heads.data) + find_offset(heads, 0, 0);
+            tgi_attend_fill_reals<Real, Head>(tile, pitch, source, stride, rows, size, there);
+        } else {
+            tgi_attend_copy_reals<Real>(
+                tile, pitch, heads, rows, size, p.has_units[is_key + is_v],
+                [&](int row) { return find_offset(heads, is_key, first + row); });
+        }
     }
 
-    /* Returns 1 to all threads if twice a value of the tile of V is Inf or NaN: zero times it is
-     * NaN. Warps share the tile. */
-    __device__ __forceinline__ int has_nonfinite_value(void) const
+    /* Returns 1 to all threads if twice a value of the first `there` rows of the tile of V is Inf
+     * or NaN: zero times it is NaN. Warps share the tile. */
+    __device__ __forceinline__ int has_nonfinite_value(int there) const
     {
         enum { UNIT = 16 / BYTES };
         const int size = static_cast<int>(p.attention.v_head_size);
@@ -215,7 +249,7 @@ struct tgi_attend_real_block {
 #pragma unroll 1
         for (int e = dealt.element; e < size; e += dealt.width)
 #pragma unroll 1
-            for (int key = dealt.row; key < Keys; key += dealt.apart) {
+            for (int key = dealt.row; key < there; key += dealt.apart) {
                 Real unit[UNIT];
                 tgi_attend_read_unit(unit, v + key * products::V_PITCH + e * BYTES);
                 TGI_FOR_UNROLLED(i, UNIT)

@@ -4,19 +4,20 @@
 
 #include "kernels/attend/attend_real_products.cuh"
 #include "kernels/attend/attend_store.cuh"
+#include "kernels/ptx/barrier.cuh"
 
 /* Deals out units of 16 bytes of rows to the threads of a block: a thread has every `apart`th row,
  * and of a row the unit from element `element` on, and units `width` elements apart. */
 template <int Unit> struct tgi_attend_dealt_units {
-    const int lanes, width, element, row, apart;
+    const int shift, width, element, row, apart;
 
     /* Rows have `size` elements. */
     __device__ __forceinline__ explicit tgi_attend_dealt_units(int size)
-        : lanes(size <= 8 * Unit    ? 8
-                : size <= 16 * Unit ? 16
-                                    : 32),
-          width(lanes * Unit), element(tgi_thread() % lanes * Unit), row(tgi_thread() / lanes),
-          apart(static_cast<int>(blockDim.x) / lanes)
+        : shift(size <= 8 * Unit    ? 3
+                : size <= 16 * Unit ? 4
+                                    : 5),
+          width(Unit << shift), element((tgi_thread() & ((1 << shift) - 1)) * Unit),
+          row(tgi_thread() >> shift), apart(static_cast<int>(blockDim.x) >> shift)
     {
     }
 };
@@ -50,29 +51,33 @@ static __device__ __forceinline__ void tgi_attend_copy_reals(uint32_t tile, int 
     }
 }
 
-/* Does the same for rows that lie a row stride apart in memory, the first at offset `first`, whose
- * units of 16 bytes can be copied. The first `there` rows exist. */
-template <typename Real>
+/* Does the same for rows of at most Head elements that lie `stride` elements apart in memory from
+ * `source` on and consist of whole units of 16 bytes. The first `there` rows exist. Units are
+ * copied as a whole or written as zeros: copies with a number of bytes take more instructions. */
+template <typename Real, int Head>
 static __device__ __forceinline__ void tgi_attend_fill_reals(uint32_t tile, int pitch,
-                                                             const tg_heads &heads, int row_count,
-                                                             int size, int64_t first, int there)
+                                                             const Real *source, int64_t stride,
+                                                             int row_count, int size, int there)
 {
-    enum { BYTES = sizeof(Real), UNIT = 16 / BYTES };
-    const tgi_attend_dealt_units<UNIT> dealt((size + 31) / 32 * 32);
-    const int64_t stride = dealt.apart * heads.row_stride;
+    enum { BYTES = sizeof(Real), UNIT = 16 / BYTES, WIDTH = 32 * UNIT };
+    const int end = (size + 31) / 32 * 32;
+    const tgi_attend_dealt_units<UNIT> dealt(end);
+    source += dealt.row * stride + dealt.element;
+    tile += dealt.row * pitch + dealt.element * BYTES;
+    stride *= dealt.apart;
+    pitch *= dealt.apart;
+    there = min(there, row_count);
 #pragma unroll 1
-    for (int e = dealt.element; e < (size + 31) / 32 * 32; e += dealt.width) {
-        const int bytes = BYTES * max(0, min(static_cast<int>(UNIT), size - e));
-        const Real *source =
-            static_cast<const Real *>(heads.data) + first + dealt.row * heads.row_stride + e;
-        uint32_t target = tile + dealt.row * pitch + e * BYTES;
-#pragma unroll 4
-        for (int row = dealt.row; row < row_count; row += dealt.apart) {
-            const int count = row < there ? bytes : 0;
-            tgi_copy_async<16>(target, count > 0 ? source : heads.data, count);
-            target += dealt.apart * pitch;
-            source += stride;
+    for (int row = dealt.row; row < row_count; row += dealt.apart) {
+        TGI_FOR_UNROLLED(turn, Head / WIDTH)
+        {
+            const int e = dealt.element + turn * WIDTH, is_there = row < there && e < size;
+            tgi_copy_async_if<16>(tile + turn * WIDTH * BYTES, source + turn * WIDTH, is_there);
+            if (!is_there && e < end)
+                tgi_write_shared_unit(tile + turn * WIDTH * BYTES, {});
         }
+        tile += pitch;
+        source += stride;
     }
 }
 
@@ -111,22 +116,34 @@ static __device__ __forceinline__ void tgi_attend_store_reals(const tgi_attend_a
                     total);
         }
     }
+    const int has_pairs = size % 2 == 0 && (p.split_count > 1 || p.has_d_units);
 #pragma unroll 1
-    for (int e = lane; e < (size + 31) / 32 * 32; e += 32)
+    for (int i = 0; first + i * apart < rows; i += AT_ONCE) {
+        Real *row[AT_ONCE];
+        uint32_t from[AT_ONCE];
+        TGI_FOR_UNROLLED(x, AT_ONCE)
+        {
+            row[x] = reinterpret_cast<Real *>(
+                __shfl_sync(~0u, reinterpret_cast<unsigned long long>(to), (i + x) % 32));
+            if (first + (i + x) * apart >= rows)
+                row[x] = NULL;
+            from[x] = tile + min(first + (i + x) * apart, rows - 1) * pitch;
+        }
 #pragma unroll 1
-        for (int i = 0; first + i * apart < rows; i += AT_ONCE) {
-            Real value[AT_ONCE];
+        for (int e = 2 * lane; e < size; e += 64) {
+            Real value[AT_ONCE][2];
             TGI_FOR_UNROLLED(x, AT_ONCE)
-            tgi_attend_read_one(value[x],
-                                tile + min(first + (i + x) * apart, rows - 1) * pitch + e * BYTES);
+            tgi_attend_read_two(value[x], from[x] + e * BYTES);
             TGI_FOR_UNROLLED(x, AT_ONCE)
-            {
-                Real *const row = reinterpret_cast<Real *>(
-                    __shfl_sync(~0u, reinterpret_cast<unsigned long long>(to), (i + x) % 32));
-                if (row && e < size && first + (i + x) * apart < rows)
-                    row[e * stride] = value[x];
+            if (row[x] && has_pairs) {
+                tgi_attend_store_two(row[x] + e, value[x][0], value[x][1]);
+            } else if (row[x]) {
+                row[x][e * stride] = value[x][0];
+                if (e + 1 < size)
+                    row[x][(e + 1) * stride] = value[x][1];
             }
         }
+    }
 }
 
 #endif

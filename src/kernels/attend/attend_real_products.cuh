@@ -53,6 +53,17 @@ static __device__ __forceinline__ void tgi_attend_read_one(double &value, uint32
                              static_cast<int>(__float_as_uint(word[0])));
 }
 
+/* Read two neighbouring numbers. */
+static __device__ __forceinline__ void tgi_attend_read_two(float (&values)[2], uint32_t shared)
+{
+    tgi_read_shared_8(shared, values);
+}
+
+static __device__ __forceinline__ void tgi_attend_read_two(double (&values)[2], uint32_t shared)
+{
+    tgi_attend_read_unit(values, shared);
+}
+
 /* Write a number. */
 static __device__ __forceinline__ void tgi_attend_write_one(uint32_t shared, float value)
 {
