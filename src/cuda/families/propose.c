@@ -36,7 +36,7 @@ static const tgi_executor executors[TGI_FAMILY_COUNT] = {
 
 /* FP32 of a short k is summed in steps, where wide tiles of family small form a large D: up to
  * STEPS_K_FEW, and from STEPS_COLS columns on up to STEPS_K. */
-#define STEPS_K_FEW 48
+#define STEPS_K_FEW 64
 #define STEPS_K 80
 #define STEPS_COLS 32
 

@@ -105,12 +105,12 @@ static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
     const int is_short = decision->is_relay_short, is_mma = p->type != TG_TYPE_FP32;
     tgi_cuda_kernel *multiply = &prepared->multiply;
     const int has_chains = decision->is_relay_copied && tgi_type_bytes(p->type) > 2;
-    const int warps =
-        has_chains ? decision->relay_warps : decision->relay_groups << decision->relay_bits;
+    const int warps = decision->is_relay_copied ? decision->relay_warps
+                                                : decision->relay_groups << decision->relay_bits;
     const int rows =
-        has_chains ? 1 << decision->relay_bits
-        : is_mma   ? 16
-                   : (TGI_SMALL_RELAY_SHORT_THREADS >> decision->relay_bits) / decision->relay_cols;
+        decision->is_relay_copied ? 1 << decision->relay_bits
+        : is_mma                  ? 16
+                 : (TGI_SMALL_RELAY_SHORT_THREADS >> decision->relay_bits) / decision->relay_cols;
     multiply->block[0] = is_short ? TGI_SMALL_RELAY_SHORT_THREADS : 32u * (unsigned)warps;
     multiply->grid[0] =
         (unsigned)(tgi_divide_up(p->n, decision->relay_cols) * decision->relay_cluster);
@@ -120,12 +120,12 @@ static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
     prepared->add = (tgi_cuda_kernel){0};
     snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s%s",
              has_chains                                             ? "chains_"
-             : decision->is_relay_copied                            ? "lines_"
+             : decision->is_relay_copied                            ? "lines"
              : is_short && !prepared->args.is_sum_alone             ? "terms_"
              : is_short && is_mma && p->k > TGI_SMALL_RELAY_SHORT_K ? "piece_"
              : is_short                                             ? "short_"
                                                                     : "",
-             tg_get_type_name(p->type));
+             decision->is_relay_copied && !has_chains ? "" : tg_get_type_name(p->type));
 }
 
 static void prepare(const tgi_machine *machine, const tgi_problem *given,
@@ -222,10 +222,9 @@ static tg_status launch_relay(const tgi_cuda_queue *queue, const tgi_call *call,
                   .split_elems = (int32_t)prepared->args.split_elems,
                   .split_count = prepared->args.split_count,
                   .add_rows = (int32_t)tgi_gemm_count_add_rows(p, prepared->args.split_count),
-                  .is_a_across = !tgi_small_is_line_along(p, 0),
-                  .is_b_across = !tgi_small_is_line_along(p, 1),
                   .block_splits =
                       (int32_t)tgi_divide_up(prepared->args.split_count, prepared->relay_cluster),
+                  .type = p->type,
                   .has_a_pairs = tgi_small_has_pairs(p, 0) && (uintptr_t)sums->a % 4 == 0,
                   .has_b_pairs = tgi_small_has_pairs(p, 1) && (uintptr_t)sums->b % 4 == 0},
         .epilogue = all.problem.epilogue,
