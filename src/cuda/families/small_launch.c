@@ -120,12 +120,12 @@ static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
     prepared->add = (tgi_cuda_kernel){0};
     snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s%s",
              has_chains                                             ? "chains_"
-             : decision->is_relay_copied                            ? "lines"
+             : decision->is_relay_copied                            ? "lines_"
              : is_short && !prepared->args.is_sum_alone             ? "terms_"
              : is_short && is_mma && p->k > TGI_SMALL_RELAY_SHORT_K ? "piece_"
              : is_short                                             ? "short_"
                                                                     : "",
-             decision->is_relay_copied && !has_chains ? "" : tg_get_type_name(p->type));
+             tg_get_type_name(p->type));
 }
 
 static void prepare(const tgi_machine *machine, const tgi_problem *given,
@@ -224,7 +224,6 @@ static tg_status launch_relay(const tgi_cuda_queue *queue, const tgi_call *call,
                   .add_rows = (int32_t)tgi_gemm_count_add_rows(p, prepared->args.split_count),
                   .block_splits =
                       (int32_t)tgi_divide_up(prepared->args.split_count, prepared->relay_cluster),
-                  .type = p->type,
                   .has_a_pairs = tgi_small_has_pairs(p, 0) && (uintptr_t)sums->a % 4 == 0,
                   .has_b_pairs = tgi_small_has_pairs(p, 1) && (uintptr_t)sums->b % 4 == 0},
         .epilogue = all.problem.epilogue,

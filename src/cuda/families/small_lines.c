@@ -16,7 +16,7 @@
 #define UNIT_ELEMS 8
 #define ELEM_BYTES 2
 /* Elements that are copied one by one count as so many times their units. */
-#define ELEMENT_UNITS 4.0
+#define ELEMENT_UNITS 16.0
 
 /* A tiling of D or D^T. A block forms 1 << row_bits by 1 << col_bits of it. A cluster's blocks have
  * some splits each. */

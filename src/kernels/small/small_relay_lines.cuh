@@ -22,8 +22,9 @@
 #include "kernels/small/small_relay_copies.cuh"
 #include "kernels/small/small_relay_sums.cuh"
 
-struct tgi_relay_lines : tgi_relay_copies<uint16_t> {
+template <tg_type Type> struct tgi_relay_lines : tgi_relay_copies<uint16_t> {
     typedef tgi_short_terms<uint32_t> terms;
+    typedef tgi_relay_copies<uint16_t>::line line;
     static constexpr int rows = 16, cols = 8; /* a tile of D that an instruction forms */
     static constexpr int unit = 16;           /* bytes */
     static constexpr int stage = 64;          /* values of k that are multiplied at once */
@@ -105,56 +106,30 @@ struct tgi_relay_lines : tgi_relay_copies<uint16_t> {
         return found;
     }
 
-    /* Holds a lane's factors of a stage. */
-    struct fragments {
-        uint32_t a[4][4], b[2][4];
-    };
-
-    static __device__ __forceinline__ void read(uint32_t a_at, uint32_t b_at, fragments &own)
-    {
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            tgi_read_matrices(own.a[j], a_at + j * 32);
-            if (j % 2 == 0)
-                tgi_read_matrices(own.b[j / 2], b_at + j * 32);
-        }
-    }
-
-    /* Adds the products of `steps` stages, the first of which begins at a_at and b_at. A stage is
-     * read while the one before is multiplied. */
-    template <tg_type Type>
-    static __device__ __forceinline__ void add(uint32_t a_at, uint32_t b_at, int steps,
-                                               float (&sum)[4])
-    {
-        fragments own, next = {};
-        read(a_at, b_at, own);
-#pragma unroll 1
-        for (int i = 1; i <= steps; i++) {
-            if (i < steps)
-                read(a_at + i * stage * 2, b_at + i * stage * 2, next);
-#pragma unroll
-            for (int j = 0; j < 4; j++)
-                tgi_multiply_16x8x16<Type>(sum, own.a[j], own.b[j / 2][j % 2 * 2],
-                                           own.b[j / 2][j % 2 * 2 + 1]);
-            own = next;
-        }
-    }
-
     /* Adds the products of `count` values of k from the block's value `from` on. Lines that the
      * block lacks stand for others, whose sums nobody takes. */
-    __device__ __forceinline__ void multiply(const tgi_relay_args &args, int from, int count,
-                                             float (&sum)[4]) const
+    __device__ __forceinline__ void multiply(int from, int count, float (&sum)[4]) const
     {
         const int lane = threadIdx.x % 32, steps = (count + stage - 1) / stage;
         const int low = lane & 7, high = lane >> 4, middle = lane >> 3 & 1;
-        const uint32_t a_at =
+        uint32_t a_at =
             shared + a.to + min(low + middle * 8, a.count - 1) * pitch * 2 + from * 2 + high * unit;
-        const uint32_t b_at =
+        uint32_t b_at =
             shared + b.to + min(low, b.count - 1) * pitch * 2 + from * 2 + lane / 8 * unit;
-        if (args.type == TG_TYPE_BF16)
-            add<TG_TYPE_BF16>(a_at, b_at, steps, sum);
-        else
-            add<TG_TYPE_FP16>(a_at, b_at, steps, sum);
+#pragma unroll 1
+        for (int i = 0; i < steps; i++, a_at += stage * 2, b_at += stage * 2) {
+            uint32_t own_a[4][4], own_b[2][4];
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                tgi_read_matrices(own_a[j], a_at + j * 32);
+                if (j % 2 == 0)
+                    tgi_read_matrices(own_b[j / 2], b_at + j * 32);
+            }
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                tgi_multiply_16x8x16<Type>(sum, own_a[j], own_b[j / 2][j % 2 * 2],
+                                           own_b[j / 2][j % 2 * 2 + 1]);
+        }
     }
 
     /* Waits until all blocks of the cluster have begun. They then send their sums to the first,
@@ -179,7 +154,7 @@ struct tgi_relay_lines : tgi_relay_copies<uint16_t> {
         for (int i = threadIdx.x / 32; i < splits; i += blockDim.x / 32) {
             const int from = i * args.split_elems;
             float sum[4] = {};
-            multiply(args, from, min(args.split_elems, depth - from), sum);
+            multiply(from, min(args.split_elems, depth - from), sum);
             float *const to = kept + (first_split + i) * rows * cols + threadIdx.x % 32 * 4;
             if (args.cluster_bits > 0)
                 tgi_send_16(tgi_find_remote(tgi_shared_address(to), 0), sum,
@@ -199,7 +174,7 @@ struct tgi_relay_lines : tgi_relay_copies<uint16_t> {
             sum = tgi_relay_add_splits(args, kept, rows * cols);
         if (tgi_has_short_terms(args.sums))
             sum = tgi_apply_terms(all, tgi_find_short_d_type(args.sums), own, sum);
-        tgi_relay_store<TG_TYPE_BF16>(args, row, col, sum);
+        tgi_relay_store<Type>(args, row, col, sum);
     }
 
     static __device__ __forceinline__ void form(const tgi_relay_short_args &all)
@@ -246,11 +221,11 @@ struct tgi_relay_lines : tgi_relay_copies<uint16_t> {
     }
 };
 
-#define TGI_SMALL_RELAY_LINES(name)                                                                \
+#define TGI_SMALL_RELAY_LINES(name, type)                                                          \
     extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_THREADS)                          \
         name(const __grid_constant__ tgi_relay_short_args args)                                    \
     {                                                                                              \
-        tgi_relay_lines::form(args);                                                               \
+        tgi_relay_lines<TGI_TYPE_OF(type)>::form(args);                                            \
     }
 
 #endif

@@ -141,7 +141,6 @@ typedef struct tgi_relay_args {
     int32_t has_a_pairs, has_b_pairs; /* 1: 4 bytes along k are aligned, in 16-bit types */
     int32_t block_splits;             /* splits of a block of these; the last has fewer */
     int32_t cluster_bits;             /* 1 << cluster_bits blocks of a cluster share out splits */
-    tg_type type;                     /* the operands', where lines of 16 bits are copied */
 } tgi_relay_args;
 
 /* A warp loads A or B by units of 4 or 16 bytes along k, by elements along k or across it, or by 8
