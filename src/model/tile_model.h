@@ -149,8 +149,8 @@ double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
 double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                    const tgi_tile_work *work);
 
-/* Returns the seconds of those that copy lines, copy_k units of 16 bytes in tile_count turns. Lines
- * are moved in by_elements turns, and a warp multiplies block_k values of k. */
+/* Returns the seconds of those that copy lines, copy_k units of 16 bytes in tile_count turns, and
+ * others in by_elements further rounds of loads. A warp multiplies block_k values of k. */
 double tgi_model_relay_lines_seconds(const tgi_gpu *gpu, const tgi_problem *problem,
                                      const tgi_tile_work *work);
 /* Returns the seconds of those that add chains. A block has tile_count rounds of loads, of copy_k

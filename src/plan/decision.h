@@ -43,11 +43,11 @@ typedef struct tgi_tile_decision {
     int has_piece_units; /* 1: those pieces load and store whole units of 16 bytes */
     int outer_across;    /* lanes along a row of D in its outer products; 0: another */
     int relay_cols;      /* columns of D of a block of its relays; 0: another */
-    int relay_bits;      /* 1 << relay_bits lanes, or warps, of a team pass a sum on; of chains,
-                          * rows of D of a block */
+    int relay_bits;      /* 1 << relay_bits lanes, or warps, of a team pass a sum on; if lines are
+                          * copied, rows of D of a block */
     int relay_teams;     /* teams that share out k of a sum, whose sums are added in order */
     int relay_groups;    /* groups of warps of a block that form splits at once */
-    int relay_warps;     /* warps of a block that adds chains */
+    int relay_warps;     /* warps of a block that copies lines */
     int relay_cluster;   /* blocks of a cluster that share out splits */
     int is_relay_copied; /* 1: its relays copy lines to shared memory */
     int is_relay_short;  /* 1: relays for a short k */

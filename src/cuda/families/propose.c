@@ -34,11 +34,8 @@ static const tgi_executor executors[TGI_FAMILY_COUNT] = {
 #define SLICE_COLS_MIN 256
 #define SLICE_ELEMS_MIN ((int64_t)1 << 17)
 
-/* FP32 of a short k is summed in steps, where wide tiles of family small form a large D: up to
- * STEPS_K_FEW, and from STEPS_COLS columns on up to STEPS_K. */
-#define STEPS_K_FEW 48
+/* FP32 of a k up to STEPS_K is summed in steps, where wide tiles of family small form a large D. */
 #define STEPS_K 80
-#define STEPS_COLS 32
 
 static int64_t find_caller_cols(const tgi_problem *p)
 {
@@ -55,8 +52,8 @@ static int has_relays(const tgi_machine *machine)
 /* Returns 1 for a batch-invariant problem of FP32 that multiply-adds sum in steps. */
 static int is_in_steps(const tgi_machine *machine, const tgi_problem *p)
 {
-    const int64_t most = find_caller_cols(p) < STEPS_COLS ? STEPS_K_FEW : STEPS_K;
-    return p->is_batch_invariant && p->type == TG_TYPE_FP32 && p->k <= most && has_relays(machine);
+    return p->is_batch_invariant && p->type == TG_TYPE_FP32 && p->k <= STEPS_K &&
+           has_relays(machine);
 }
 
 /* Returns the order in which the row is to sum the problem. */

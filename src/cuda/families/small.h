@@ -44,8 +44,9 @@ int tgi_small_has_relay(const tgi_kernel *kernel);
 /* Returns 1 if pairs of A or B along k of 16-bit types are aligned where the operand is. */
 int tgi_small_has_pairs(const tgi_problem *p, int is_b);
 
-/* Returns 1 if lines of A or B run along k. */
-int tgi_small_is_line_along(const tgi_problem *p, int is_b);
+/* Returns 1 if values of k lie so close that relays which copy lines count their bytes by 32
+ * bits. */
+int tgi_small_is_near(const tgi_problem *p);
 
 /* Proposes relays, if they are predicted to be faster than what was proposed before. */
 void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,

@@ -27,7 +27,7 @@ static void add_copies(const tgi_problem *p, int is_b, int bits, int64_t elems, 
     const int is_along = (is_b ? p->b.row : p->a.col) == 1;
     const int64_t bytes = elems * (is_along ? line_bytes : sectors);
     const double rounds = (double)tgi_divide_up(elems << bits, (LANES * (int64_t)work->warps)
-                                                                   << TGI_SMALL_RELAY_CHAIN_BITS);
+                                                                   << TGI_SMALL_RELAY_ONCE_BITS);
     work->copy_k += (double)tgi_divide_up(bytes, SECTOR_BYTES);
     work->tile_count = rounds > work->tile_count ? rounds : work->tile_count;
 }
@@ -43,7 +43,7 @@ static void try_chains(const tgi_machine *machine, const tgi_problem *p,
     const int64_t elems = block_splits * split_elems < p->k ? block_splits * split_elems : p->k;
     const int64_t lines = (1 << tiling->row_bits) + (1 << tiling->col_bits);
     const int64_t shared_bytes =
-        lines * TGI_SMALL_RELAY_CHAIN_PITCH(elems) + (splits << tile_bits) * ELEM_BYTES;
+        lines * TGI_SMALL_RELAY_PITCH(elems, ELEM_BYTES) + (splits << tile_bits) * ELEM_BYTES;
     const int64_t chains = block_splits * tiling->teams << tile_bits;
     const double chain_k = (double)(split_elems < p->k ? split_elems : p->k) / tiling->teams;
     tgi_tile_work work = {
@@ -94,10 +94,9 @@ static void try_blocks(const tgi_machine *machine, const tgi_problem *p, chains_
                 try_chains(machine, p, &tiling, split_elems, proposal);
 }
 
-/* Returns 1 if values of k lie so close that the kernels count their bytes by 32 bits. */
-static int is_near(const tgi_problem *p)
+int tgi_small_is_near(const tgi_problem *p)
 {
-    const int64_t most = INT32_MAX / ELEM_BYTES;
+    const int64_t most = INT32_MAX / tgi_type_bytes(p->type);
     return p->a.col <= most && p->a.col >= -most && p->b.row <= most && p->b.row >= -most;
 }
 
@@ -106,7 +105,7 @@ void tgi_small_propose_chains(const tgi_machine *machine, const tgi_problem *p, 
 {
     const int64_t split_elems = tgi_gemm_invariant_split(machine, p);
     chains_tiling tiling = {.teams = teams};
-    if (!is_near(p))
+    if (!tgi_small_is_near(p))
         return;
     for (int bits = 0; bits <= TILE_BITS_MOST; bits++)
         for (tiling.row_bits = 0; tiling.row_bits <= bits; tiling.row_bits++) {

@@ -104,12 +104,12 @@ static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
     const int is_short = decision->is_relay_short, is_mma = p->type != TG_TYPE_FP32;
     tgi_cuda_kernel *multiply = &prepared->multiply;
     const int has_chains = decision->is_relay_copied && tgi_type_bytes(p->type) > 2;
-    const int warps =
-        has_chains ? decision->relay_warps : decision->relay_groups << decision->relay_bits;
+    const int warps = decision->is_relay_copied ? decision->relay_warps
+                                                : decision->relay_groups << decision->relay_bits;
     const int rows =
-        has_chains ? 1 << decision->relay_bits
-        : is_mma   ? 16
-                   : (TGI_SMALL_RELAY_SHORT_THREADS >> decision->relay_bits) / decision->relay_cols;
+        decision->is_relay_copied ? 1 << decision->relay_bits
+        : is_mma                  ? 16
+                 : (TGI_SMALL_RELAY_SHORT_THREADS >> decision->relay_bits) / decision->relay_cols;
     multiply->block[0] = is_short ? TGI_SMALL_RELAY_SHORT_THREADS : 32u * (unsigned)warps;
     multiply->grid[0] =
         (unsigned)(tgi_divide_up(p->n, decision->relay_cols) * decision->relay_cluster);
@@ -221,8 +221,6 @@ static tg_status launch_relay(const tgi_cuda_queue *queue, const tgi_call *call,
                   .split_elems = (int32_t)prepared->args.split_elems,
                   .split_count = prepared->args.split_count,
                   .add_rows = (int32_t)tgi_gemm_count_add_rows(p, prepared->args.split_count),
-                  .is_a_across = !tgi_small_is_line_along(p, 0),
-                  .is_b_across = !tgi_small_is_line_along(p, 1),
                   .block_splits =
                       (int32_t)tgi_divide_up(prepared->args.split_count, prepared->relay_cluster),
                   .has_a_pairs = tgi_small_has_pairs(p, 0) && (uintptr_t)sums->a % 4 == 0,

@@ -7,7 +7,7 @@
  * order at the end (small_relay_sums.cuh). The code is kept small (small_short.cuh).
  *
  *     setup()      finds the block's tile and its share of k
- *     load()       copies the thread's share of the lines
+ *     load()       copies the thread's share of the lines (small_relay_copies.cuh)
  *     multiply()   adds the products of a chain
  *     finish()     adds the sums of splits, and stores the element
  */
@@ -15,36 +15,43 @@
 #define TGI_SMALL_RELAY_CHAINS_CUH
 
 #include "kernels/body.cuh"
+#include "kernels/small/small_relay_copies.cuh"
 #include "kernels/small/small_relay_sums.cuh"
+
+/* C, the bias and the activation of an element. Behind a reference they would be read from global
+ * memory, one after another. */
+struct tgi_chain_terms {
+    double alpha, beta;
+    const void *c, *bias_data;
+    int64_t c_row, c_col, c_batch;
+    tg_bias bias;
+    tg_activation activation;
+};
 
 /* Returns the element whose sum is given. Its code lies apart: beside that of sums alone it would
  * take them 0.1 us more. */
-static __device__ __noinline__ float tgi_finish_chain(const tgi_relay_short_args *all, int row,
-                                                      int col, float sum)
+static __device__ __noinline__ float tgi_finish_chain(tgi_chain_terms given, int row, int col,
+                                                      float sum)
 {
-    const tgi_short_terms<uint32_t> own = tgi_request_terms<uint32_t>(*all, TG_TYPE_FP32, row, col);
-    return tgi_apply_terms(*all, TG_TYPE_FP32, own, sum);
+    tgi_relay_short_args all;
+    all.epilogue.alpha = given.alpha;
+    all.epilogue.beta = given.beta;
+    all.epilogue.bias = given.bias;
+    all.epilogue.activation = given.activation;
+    all.c = given.c;
+    all.bias = given.bias_data;
+    all.c_row = given.c_row;
+    all.c_col = given.c_col;
+    all.c_batch = given.c_batch;
+    const tgi_short_terms<uint32_t> own = tgi_request_terms<uint32_t>(all, TG_TYPE_FP32, row, col);
+    return tgi_apply_terms(all, TG_TYPE_FP32, own, sum);
 }
 
-struct tgi_relay_chains {
+struct tgi_relay_chains : tgi_relay_copies<float> {
     static constexpr int unit = 4; /* elements that are read at once */
     /* A team has so many values of k one after another. */
     static constexpr int run_bits = 3, run = 1 << run_bits;
-    static constexpr int once_bits = TGI_SMALL_RELAY_CHAIN_BITS, at_once = 1 << once_bits;
-
-    /* Describes a thread's copies of an operand: every `step`-th value of k of one line, from
-     * `first` on, in so many rounds of at_once loads. */
-    struct line {
-        const char *from;
-        int stride; /* in bytes */
-        float *to;
-        int first, step, rounds;
-    };
-
     int first_split, splits; /* the splits that the block forms */
-    int first_k;             /* the first value of k of these */
-    int depth, padded;       /* values of k that they have, and with zeros for runs of all teams */
-    int pitch;               /* elements from a line to the next */
     float *a, *b, *kept;     /* the lines of both operands, and the sums of all splits */
 
     __device__ __forceinline__ void setup(const tgi_relay_args &args, float *memory)
@@ -56,68 +63,10 @@ struct tgi_relay_chains {
         first_k = first_split * args.split_elems;
         depth = splits > 0 ? min(block_elems, args.sums.k - first_k) : 0;
         padded = (depth + apart - 1) & -apart;
-        pitch = TGI_SMALL_RELAY_CHAIN_PITCH(block_elems) / 4;
+        pitch = TGI_SMALL_RELAY_PITCH(block_elems, 4) / 4;
         a = memory;
         b = a + (pitch << args.relay_bits);
         kept = b + (pitch << args.col_bits);
-    }
-
-    /* Finds what the thread copies of the 1 << line_bits lines from `begin` on. Those behind line
-     * `last` are copies of it. Lanes are neighbours along k if lines are. */
-    __device__ __forceinline__ line find_line(const tgi_relay_args &args, int line_bits, int begin,
-                                              int last, const void *data, int64_t apart,
-                                              int64_t stride, float *to) const
-    {
-        const int thread_bits = args.warp_bits + 5 - line_bits, thread = threadIdx.x;
-        const int is_along = stride == 1;
-        const int number = is_along ? thread >> thread_bits : thread & ((1 << line_bits) - 1);
-        line own;
-        own.from = static_cast<const char *>(data) + min(begin + number, last) * apart * 4;
-        own.stride = static_cast<int>(stride) * 4;
-        own.to = to + number * pitch;
-        own.first = is_along ? thread & ((1 << thread_bits) - 1) : thread >> line_bits;
-        own.step = 1 << thread_bits;
-        own.rounds = (padded + (own.step << once_bits) - 1) >> (thread_bits + once_bits);
-        return own;
-    }
-
-    /* Requests the values of a round. Addresses of those that do not exist are those of others. */
-    __device__ __forceinline__ void request(const line &own, int round,
-                                            float (&some)[at_once]) const
-    {
-        int k = own.first + round * at_once * own.step;
-#pragma unroll
-        for (int i = 0; i < at_once; i++, k += own.step)
-            some[i] = *reinterpret_cast<const float *>(
-                own.from + static_cast<int64_t>(first_k + min(k, depth - 1)) * own.stride);
-    }
-
-    __device__ __forceinline__ void put(const line &own, int round,
-                                        const float (&some)[at_once]) const
-    {
-        int k = own.first + round * at_once * own.step;
-        float *to = own.to + k;
-#pragma unroll
-        for (int i = 0; i < at_once; i++, k += own.step, to += own.step)
-            if (k < padded)
-                *to = k < depth ? some[i] : 0.0f;
-    }
-
-    /* Copies lines of both operands at once. */
-    __device__ __forceinline__ void load(const line &own_a, const line &own_b) const
-    {
-#pragma unroll 1
-        for (int i = 0; i < max(own_a.rounds, own_b.rounds); i++) {
-            float some_a[at_once], some_b[at_once];
-            if (i < own_a.rounds)
-                request(own_a, i, some_a);
-            if (i < own_b.rounds)
-                request(own_b, i, some_b);
-            if (i < own_a.rounds)
-                put(own_a, i, some_a);
-            if (i < own_b.rounds)
-                put(own_b, i, some_b);
-        }
     }
 
     /* Returns the sum of a chain: `count` runs of a team, `apart` from each other in two lines. */
@@ -204,6 +153,7 @@ struct tgi_relay_chains {
     __device__ __forceinline__ void finish(const tgi_relay_short_args &all, int row, int col) const
     {
         const tgi_relay_args &args = all.relay;
+        const tgi_epilogue &e = all.epilogue;
         const float *const own = kept + threadIdx.x;
         float sum = *own;
         if (args.split_count > 1)
@@ -213,7 +163,9 @@ struct tgi_relay_chains {
         if (row >= args.sums.m || col >= args.sums.n)
             return;
         if (tgi_has_short_terms(args.sums))
-            sum = tgi_finish_chain(&all, row, col, sum);
+            sum = tgi_finish_chain({e.alpha, e.beta, all.c, all.bias, all.c_row, all.c_col,
+                                    all.c_batch, e.bias, e.activation},
+                                   row, col, sum);
         tgi_relay_store<TG_TYPE_FP32>(args, row, col, sum);
     }
 

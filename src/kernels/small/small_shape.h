@@ -123,21 +123,13 @@ typedef struct tgi_outer_args {
 #define TGI_SMALL_RELAY_SHORT_K 16
 #define TGI_SMALL_RELAY_SHORT_THREADS 128
 
-/* Lines of 16-bit types that are copied to shared memory lie so many bytes apart, along k, or
- * across it with a line for each value of k of a tile. */
-#define TGI_SMALL_RELAY_PITCH(elems) ((((elems)*2 + 127) & ~127) + 16)
-#define TGI_SMALL_RELAY_PITCH_ACROSS 48
-#define TGI_SMALL_RELAY_LINE_BYTES(lines, elems, is_across)                                        \
-    ((is_across) ? (((elems) + 63) & ~63) * TGI_SMALL_RELAY_PITCH_ACROSS                           \
-                 : (lines)*TGI_SMALL_RELAY_PITCH(elems))
-
-/* Lines of FP32 that are copied lie so many bytes apart: reads of neighbouring lines by 16 bytes
- * meet different banks. A thread loads 1 << BITS elements of A, and of B, at once. */
-#define TGI_SMALL_RELAY_CHAIN_PITCH(elems) ((((elems)*4 + 127) & ~127) + 16)
-#define TGI_SMALL_RELAY_CHAIN_BITS 3
+/* Lines that are copied to shared memory lie so many bytes apart: reads of neighbouring lines by 16
+ * bytes meet different banks. A thread loads 1 << BITS elements of A, and of B, at once. */
+#define TGI_SMALL_RELAY_PITCH(elems, elem_bytes) ((((elems) * (elem_bytes) + 127) & ~127) + 16)
+#define TGI_SMALL_RELAY_ONCE_BITS 3
 
 /* The argument of relays. By multiply-adds a block has 1 << col_bits columns, and neighbours of a
- * warp have neighbouring columns if is_across is 1. A block that adds chains has 1 << relay_bits
+ * warp have neighbouring columns if is_across is 1. A block that copies lines has 1 << relay_bits
  * rows and 1 << warp_bits warps. */
 typedef struct tgi_relay_args {
     tgi_sums_args sums;
@@ -146,7 +138,6 @@ typedef struct tgi_relay_args {
     int32_t split_elems;
     int32_t split_count, add_rows;    /* sums of splits add_rows apart are added first */
     int32_t has_a_pairs, has_b_pairs; /* 1: 4 bytes along k are aligned, in 16-bit types */
-    int32_t is_a_across, is_b_across; /* 1: lines of 16-bit types run across k */
     int32_t block_splits;             /* splits of a block of these; the last has fewer */
     int32_t cluster_bits;             /* 1 << cluster_bits blocks of a cluster share out splits */
 } tgi_relay_args;
