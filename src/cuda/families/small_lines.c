@@ -25,7 +25,7 @@ typedef struct lines_tiling {
 } lines_tiling;
 
 /* Returns 1 if the lines of the operand are units of 16 bytes along k. */
-static int has_units(const tgi_problem *p, int is_b)
+static int has_line_units(const tgi_problem *p, int is_b)
 {
     return (is_b ? p->b.row : p->a.col) == 1 && !(is_b ? p->is_b_offset : p->is_a_offset) &&
            (is_b ? tgi_gemm_has_b_vectors(p, 1) : tgi_gemm_has_a_vectors(p, 1));
@@ -40,7 +40,7 @@ static void add_lines(const tgi_problem *p, int is_b, int bits, int64_t elems, t
     const int64_t lines = left < (int64_t)1 << bits ? left : (int64_t)1 << bits;
     const int64_t padded = tgi_round_up(elems, STAGE_ELEMS), units = padded / UNIT_ELEMS;
     const int64_t warps = (int64_t)work->warps;
-    if (has_units(p, is_b)) {
+    if (has_line_units(p, is_b)) {
         work->tile_count +=
             (double)(tgi_divide_up(lines, warps) * tgi_divide_up(units, (int64_t)LANES));
         work->copy_k += (double)(lines * units);
@@ -101,8 +101,8 @@ static void try_tiling(const tgi_machine *machine, const tgi_problem *p, const l
 }
 
 /* Tries the tilings that differ in warps of a block, and in the blocks that share out splits. */
-static void try_blocks(const tgi_machine *machine, const tgi_problem *p, lines_tiling tiling,
-                       int64_t split_elems, tgi_proposal *proposal)
+static void try_line_blocks(const tgi_machine *machine, const tgi_problem *p, lines_tiling tiling,
+                            int64_t split_elems, tgi_proposal *proposal)
 {
     const int64_t splits = tgi_divide_up(p->k, split_elems);
     for (tiling.cluster = 1; tiling.cluster <= TGI_SMALL_RELAY_CLUSTER; tiling.cluster *= 2)
@@ -127,6 +127,6 @@ void tgi_small_propose_lines(const tgi_machine *machine, const tgi_problem *give
         for (tiling.row_bits = 0; tiling.row_bits <= ROW_BITS; tiling.row_bits++)
             for (tiling.col_bits = 0; tiling.col_bits <= COL_BITS; tiling.col_bits++)
                 if (1 << tiling.row_bits < 2 * p.m && 1 << tiling.col_bits < 2 * p.n)
-                    try_blocks(machine, &p, tiling, split_elems, proposal);
+                    try_line_blocks(machine, &p, tiling, split_elems, proposal);
     }
 }
