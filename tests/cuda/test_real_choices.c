@@ -77,12 +77,15 @@ static void test_chips(void **state)
     assert_true(turn_count > 0 && part_count > 0);
 }
 
-/* The way of a batch entry is that of one entry alone, if that is asked for. */
+/* The way of a batch entry is that of one entry alone, if that is asked for. Blocks of many entries
+ * ask for no more shared memory than those of one. */
 static void test_batch_invariance(void **state)
 {
     static const char *const problems[] = {"32,8,1,4096,128:bf16", "16,16,100,100,64:fp16",
                                            "16,16,333,333,64",     "32,8,1,4096,128:fp64",
-                                           "8,2,1,20,64:bf16",     "4,4,900,900,256:bf16:causal"};
+                                           "8,2,1,20,64:bf16",     "4,4,900,900,256:bf16:causal",
+                                           "32,8,64,64,128"};
+    int less_count = 0;
     (void)state;
     for (size_t i = 0; i < 2 * sizeof problems / sizeof problems[0]; i++) {
         tg_chip chip;
@@ -106,7 +109,10 @@ static void test_batch_invariance(void **state)
         assert_int_equal(one->cluster_count, all->cluster_count);
         assert_int_equal(one->warp_split_count, all->warp_split_count);
         assert_int_equal(64 * one->workspace_bytes, all->workspace_bytes);
+        assert_true(all->shared_bytes <= one->shared_bytes);
+        less_count += all->shared_bytes < one->shared_bytes;
     }
+    assert_true(less_count > 0);
 }
 
 int main(void)

@@ -48,7 +48,8 @@ double tgi_cuda_predict_real(const tgi_machine *machine, const tg_attention *att
 void tgi_cuda_divide_keys(const tgi_machine *machine, const tg_attention *attention, int64_t blocks,
                           tgi_attention_choice *choice);
 
-/* Adds the kernel's name and the order of tiles to a choice. */
+/* Adds the kernel's name and the order of tiles to a choice, and fits a block of FP32 or FP64 to
+ * the number of blocks: the choice may have been made for one batch entry. */
 void tgi_cuda_complete_choice(const tgi_machine *machine, const tg_attention *attention,
                               tgi_attention_choice *choice);
 

@@ -99,10 +99,8 @@ int64_t tgi_cuda_count_section_groups(const tgi_machine *machine, const tg_atten
 /* Returns the blocks of a round: each multiprocessor gets a block of every round if all blocks run
  * at the same time. Otherwise all are one round. */
 static int64_t find_round(const tgi_machine *machine, const tg_attention *a,
-                          const tgi_attention_choice *choice)
+                          const tgi_attention_choice *choice, int64_t blocks)
 {
-    const int64_t blocks = a->batch_count * (a->head_count / choice->shared_heads) *
-                           choice->tile_count * choice->split_count;
     const int64_t sm_count = machine->gpu.sm_count;
     return tgi_cuda_is_real(a) && blocks <= sm_count * tgi_cuda_count_held(machine, choice)
                ? sm_count
@@ -112,9 +110,13 @@ static int64_t find_round(const tgi_machine *machine, const tg_attention *a,
 void tgi_cuda_complete_choice(const tgi_machine *machine, const tg_attention *a,
                               tgi_attention_choice *choice)
 {
+    const int64_t blocks =
+        a->batch_count * (a->head_count / choice->shared_heads) * choice->tile_count;
+    if (tgi_cuda_is_real(a))
+        tgi_cuda_set_real_block(machine, blocks, choice);
     choice->isa = choice->row->isa;
     choice->thread_count = 1;
     snprintf(choice->kernel, sizeof choice->kernel, "%s", choice->row->name);
     choice->section_groups = tgi_cuda_count_section_groups(machine, a, choice);
-    choice->round_blocks = find_round(machine, a, choice);
+    choice->round_blocks = find_round(machine, a, choice, blocks * choice->split_count);
 }
