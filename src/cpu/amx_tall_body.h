@@ -76,6 +76,20 @@ TILE(sum_tall)(const TILE(tall_walk) * walk, const char *a, const char *b, int64
     TILE(store_sums)(sums, sums_row, has_lower, has_right);
 }
 
+/* Adds the sums of a later chunk. Behind the rows and columns may be any numbers, whose sums would
+ * raise flags that a caller may trap. */
+static inline TARGET void TILE(add_later)(float *sums, const float *later, int rows, int cols)
+{
+    const ACC(vec) one = ACC(set)(1);
+    for (int i = 0; i < rows; i++, sums += TILE_ROWS, later += TILE_ROWS) {
+        for (int j = 0; j < cols; j += VECTOR_ELEMS) {
+            const int left = cols - j < VECTOR_ELEMS ? cols - j : VECTOR_ELEMS;
+            const ACC(vec) sum = ACC(load_some)(sums + j, left);
+            ACC(store_some)(sums + j, ACC(fma)(one, ACC(load_some)(later + j, left), sum), left);
+        }
+    }
+}
+
 /* Writes the sums of a block of rows and a micropanel to `sums`, a whole tile. The last chunk may
  * have the tail alone. */
 static inline __attribute__((always_inline)) TARGET void
@@ -102,8 +116,8 @@ TILE(sum_chunks)(const TILE(tall_walk) * walk, const char *a, const char *b, flo
             TILE(sum_tall)(walk, from, of_b, steps, tail, to, far, ahead_count, 0, 1);
         else
             TILE(sum_tall)(walk, from, of_b, steps, tail, to, far, ahead_count, 0, 0);
-        for (int i = 0; first && i < TILE_ROWS * TILE_ROWS; i++)
-            sums[i] += later[i];
+        if (first)
+            TILE(add_later)(sums, later, t->rows, t->cols);
         first += steps;
     } while (first < walk->steps || (walk->tail && !tail));
 }

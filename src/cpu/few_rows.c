@@ -196,7 +196,7 @@ static int64_t split_strips(const tgi_problem *p, int64_t strip_count, int group
 }
 
 /* Splits the problem for `thread_count` threads. Strips are tasks. If there are fewer of them than
- * threads, ranges of k are tasks too, or strips are narrower, whatever ends first. Strips that are
+ * threads, ranges of k are tasks too, or strips are narrower, whichever ends first. Strips that are
  * as wide as sums in L1 allow read B in longer runs. */
 static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count, int group_cols,
                           tgi_strip_decision *decision)

@@ -1,11 +1,12 @@
 /*
  * Tile registers of AMX in C, for cpu/amx_tile_body.h on machines without them. As the instructions
- * do, they refuse registers without a shape and shapes that do not fit together, and flush
- * subnormals.
+ * do, they refuse registers without a shape and shapes that do not fit together, flush subnormals
+ * and raise no flags.
  */
 #ifndef AMX_IN_C_H
 #define AMX_IN_C_H
 
+#include <fenv.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -85,6 +86,8 @@ static void amx_dot(int sums, int a, int b)
 {
     amx_need(amx.rows[sums] > 0 && amx.rows[sums] == amx.rows[a]);
     amx_need(amx.row_bytes[sums] == amx.row_bytes[b] && amx.row_bytes[a] == 4 * amx.rows[b]);
+    fenv_t flags;
+    feholdexcept(&flags);
     for (int i = 0; i < amx.rows[sums]; i++) {
         for (int j = 0; j < amx.row_bytes[sums] / 4; j++) {
             float sum;
@@ -94,6 +97,7 @@ static void amx_dot(int sums, int a, int b)
             memcpy(&amx.words[sums][i][j], &sum, sizeof sum);
         }
     }
+    fesetenv(&flags);
 }
 
 static void amx_fill(void *row, const void *numbers, int count)

@@ -3,6 +3,7 @@
  * tails and shapes of registers are tested on every machine with AVX512_BF16, whose functions pack.
  * On a machine with AMX, plain products of the row itself must have the same bits.
  */
+#include <fenv.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,6 +39,7 @@
 static tgi_machine machine;
 static const tgi_kernel *row;
 static tgi_isa_kernels kernels; /* the row's functions, with tiles in C */
+static int long_count;          /* plans whose one call forms all rows of several chunks of k */
 
 /* Makes a plan of the row's decisions whose tiles are those of `kernels`. */
 static tg_plan *make_plan(tg_context *context, const tg_problem *problem, int *is_run)
@@ -51,6 +53,8 @@ static tg_plan *make_plan(tg_context *context, const tg_problem *problem, int *i
     assert_true(proposal.is_legal);
     *is_run = plan->launch == tgi_cpu_packed.launch;
     if (*is_run) {
+        long_count += proposal.decision.packed.is_tall &&
+                      plan->problem.k > tgi_cpu_find_chunk(&plan->problem, kernels.tiles);
         prepared->kernels = &kernels;
         prepared->pack_b = kernels.pack_k_outer;
         prepared->decision = proposal.decision;
@@ -104,7 +108,22 @@ static void compare_row(tg_context *context, tg_problem *problem, const check_op
     free(before);
 }
 
-static void check_shape(const char *shape, int thread_count)
+/* Bits of D do not depend on the number of threads. `first` is the D of one thread. */
+static void compare_threads(const check_operands *operands, const char *shape, int thread_count,
+                            char **first)
+{
+    const size_t size_bytes = (size_t)operands->size_bytes[TGI_OPERAND_d];
+    const char *d = operands->allocation[TGI_OPERAND_d];
+    if (!*first) {
+        *first = malloc(size_bytes);
+        assert_non_null(*first);
+        memcpy(*first, d, size_bytes);
+    }
+    if (memcmp(*first, d, size_bytes) != 0)
+        fail_msg("%s: %d threads give other bits than one", shape, thread_count);
+}
+
+static void check_shape(const char *shape, int thread_count, char **first)
 {
     tg_context *context;
     tg_context_options options = {.struct_bytes = sizeof options, .thread_count = thread_count};
@@ -122,6 +141,7 @@ static void check_shape(const char *shape, int thread_count)
     if (!result.is_ok)
         fail_msg("%s: d(%lld, %lld) is %g, not %g", shape, (long long)result.bad_row,
                  (long long)result.bad_col, result.bad_value, result.bad_expected);
+    compare_threads(&operands, shape, thread_count, first);
     const int is_sum = tgi_epilogue_is_sum_alone(&plan->problem.epilogue);
     tg_destroy_plan(plan);
     if (is_sum && is_run && tgi_kernels_isa_runs(row->isa, machine.features))
@@ -176,21 +196,59 @@ static const char *const shapes[] = {
     "71x8x2047:bf16:lda=4099:d=fp32:bias=row:act=gelu_erf",
     "70x4x2050:bf16:beta=1:bias=col:act=relu",
     "90x12x50:bf16:nt:batch=3",
-    /* All rows by one call with several chunks of k, of which the last may be a tail alone. */
+    "200x2x16:bf16:tn:d=fp32",
+    /* All rows by one call with several chunks of k, with and without a tail. */
     "107x64x5717:bf16:beta=1",
     "64x70x6161:bf16",
     "300x33x4127:bf16:bias=col:act=relu",
     "64x64x6144:bf16:d=fp32",
     "33x1x8200:bf16",
-    "200x2x16:bf16:tn:d=fp32",
 };
 
 static void test_shapes(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        char *first = NULL;
         for (int thread_count = 1; thread_count <= 3; thread_count++)
-            check_shape(shapes[i], thread_count);
+            check_shape(shapes[i], thread_count, &first);
+        free(first);
+    }
+    assert_true(long_count >= 5);
+}
+
+/* Numbers that the sums of a later chunk have behind a tile raise no flag. */
+static void test_flags(void **state)
+{
+    static const char *const long_shapes[] = {"107x5x8200:bf16", "7x40x6161:bf16:d=fp32"};
+    tg_context_options options = {.struct_bytes = sizeof options, .thread_count = 1};
+    (void)state;
+    machine.thread_count = 1;
+    for (size_t i = 0; i < sizeof long_shapes / sizeof long_shapes[0]; i++) {
+        tg_context *context;
+        tg_problem problem;
+        tg_buffers buffers;
+        check_operands operands;
+        int is_run;
+        const int before = long_count;
+        assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
+        assert_int_equal(tg_parse_problem(long_shapes[i], &problem, sizeof problem), TG_STATUS_OK);
+        assert_true(check_make_operands(&problem, 13, &operands));
+        tg_plan *plan = make_plan(context, &problem, &is_run);
+        assert_int_equal(long_count, before + 1);
+        assert_int_equal(tg_init_buffers(&buffers, sizeof buffers, &problem), TG_STATUS_OK);
+        buffers.workspace_bytes = tgi_round_up(plan->proposal.workspace_bytes, 64);
+        buffers.workspace = aligned_alloc(64, (size_t)buffers.workspace_bytes);
+        assert_non_null(buffers.workspace);
+        memset(buffers.workspace, 0x7f, (size_t)buffers.workspace_bytes); /* two overflow */
+        feclearexcept(FE_ALL_EXCEPT);
+        assert_int_equal(tg_execute_plan(plan, &buffers), TG_STATUS_OK);
+        assert_int_equal(fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW), 0);
+        free(buffers.workspace);
+        tg_destroy_plan(plan);
+        check_free_operands(&operands);
+        tg_destroy_context(context);
+    }
 }
 
 /* Sums are those of 32 values of k at a time, in their order, whatever the tile of an element. */
@@ -233,8 +291,10 @@ static void test_order(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes), cmocka_unit_test(test_order)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes), cmocka_unit_test(test_flags),
+                                       cmocka_unit_test(test_order)};
     tgi_cpu_detect(&machine);
+    machine.l2_bytes = 2 << 20; /* as processors with AMX have */
     for (int i = 0; i < tgi_kernels_count(); i++)
         if (tgi_kernels_get(i)->isa == TGI_ISA_amx)
             row = tgi_kernels_get(i);
