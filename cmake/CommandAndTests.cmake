@@ -34,4 +34,7 @@ elseif(TG_BUILD_TESTS)
         list(APPEND missing python3-numpy)
     endif()
 endif()
+if(NOT TG_HAVE_CLI)
+    list(APPEND missing "the command (TG_BUILD_CLI)") # tests run it
+endif()
 tg_choose_part(TG_BUILD_TESTS TG_HAVE_TESTS "tests" ${missing})

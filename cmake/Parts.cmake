@@ -20,7 +20,7 @@ function(tg_choose_part option have title)
     elseif(${option} STREQUAL "AUTO")
         message(STATUS "${title}: left out, it needs ${missing}")
     else()
-        message(FATAL_ERROR "${option}=${${option}} lacks ${missing}; install that, or pass "
+        message(FATAL_ERROR "${option}=${${option}} lacks ${missing}; add that, or pass "
                             "-D${option}=OFF")
     endif()
 endfunction()

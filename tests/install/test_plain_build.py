@@ -20,7 +20,7 @@ TOOLS = ("ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "str
 HIDDEN_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/usr/local/cuda/bin", "/usr/include",
                   "/usr/local/include", "/usr/share/nodejs", "/usr/lib/wasm32-wasi")
 LEFT_OUT = ("command: left out, it needs libjansson-dev",
-            "tests: left out, it needs libcmocka-dev, python3, python3-numpy",
+            "tests: left out, it needs libcmocka-dev, python3, python3-numpy, the command",
             "CUDA backend: left out, it needs NVIDIA's CUDA toolkit",
             "simulator: left out, it needs g++, mawk",
             "distributed products: left out, it needs libopenmpi-dev",
