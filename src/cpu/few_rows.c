@@ -15,11 +15,13 @@
  * small B is prefetched first. */
 #define SHORT_COLUMN_BYTES 256
 
-/* `dot` forms so many columns at once. Beside more rows than DOT_ROWS it waits for memory so much
- * longer, as a share of the time of its products. */
+/* `dot` forms six columns at once with AVX-512 and three without, so that six are whole groups. */
 #define DOT_GROUP_COLS 6
-#define DOT_ROWS 8
-#define DOT_ROWS_SHARE 0.5
+
+/* Beside more rows than these `dot` waits for memory longer, by this share of its products' time.
+ */
+#define DOT_NEAR_ROWS 8
+#define DOT_FAR_SHARE 0.5
 
 typedef struct skinny_run {
     const tgi_call *call;
@@ -240,8 +242,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                         chunks * ((strips + (double)p->m) * f->strips_row_cycles +
                                   f->strips_sums_cycles * (double)(p->m * p->n) / lanes),
         .thread_count = 1};
-    if (is_dot && p->m > DOT_ROWS)
-        work.cold_cycles = DOT_ROWS_SHARE * work.macs / macs_per_cycle;
+    if (is_dot && p->m > DOT_NEAR_ROWS)
+        work.cold_cycles = DOT_FAR_SHARE * work.macs / macs_per_cycle;
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
     const int thread_count = tgi_cpu_count_threads(machine, proposal->serial_s);
     proposal->thread_count = thread_count;
