@@ -104,11 +104,14 @@ static void test_ptx(void **state)
     static const char text[] =
         ".reg .pred %p<9>;\n.reg .b32 %r<90>;\nmov.u32 %r7, %tid.x;\n"
         "add.s32 %r8, %r7, -1;\n@%p1 ld.global.v2.b32 {%r9, %r10}, [%rd3+8];\n"
-        "mov.u32 %r1, %envreg3; // 50%\n%";
+        "mov.u32 %r1, %envreg3; // 50%\n@%p2 bra $L__BB3_17;\n$L__BB3_16:\nbra $L__BB3_17;\n"
+        "mov.u32 %r1001, %r2001;\n$L__BB4_1:\nbra $L__BB4_1001; $L__BB4; $L__BB $%";
     static const char form[] =
         ".reg .pred %p<9>;\n.reg .b32 %r<90>;\nmov.u32 %r+7, %tid.x;\n"
         "add.s32 %r+1, %r+0, -1;\n@%p+1 ld.global.v2.b32 {%r+1, %r+2}, [%rd+3+8];\n"
-        "mov.u32 %r-7, %envreg+3; // 50%\n%";
+        "mov.u32 %r-7, %envreg+3; // 50%\n@%p+1 bra $L__BB+3_+17;\n$L__BB+3_+16:\n"
+        "bra $L__BB+0_+1;\nmov.u32 %r1001, %r2001;\n$L__BB+1_-15:\n"
+        "bra $L__BB+0_1001; $L__BB+0; $L__BB $%";
     char written[sizeof form], again[sizeof text];
     assert_int_equal(tgi_ptx_write(text, sizeof text, 0, NULL), sizeof form);
     assert_int_equal(tgi_ptx_write(text, sizeof text, 0, written), sizeof form);

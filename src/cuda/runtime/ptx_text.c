@@ -5,6 +5,8 @@
 
 #define TYPE_COUNT 32 /* types of registers, "%r", "%rd" and others, in a text */
 #define TYPE_LETTERS 8
+#define FAR 1000      /* a number so far from the one it is counted from is written as it is */
+#define LABEL "L__BB" /* "$L__BB3_17" is label 17 of function 3 */
 
 typedef struct register_type {
     char letters[TYPE_LETTERS]; /* not ended by a zero byte */
@@ -15,7 +17,8 @@ typedef struct writer {
     register_type types[TYPE_COUNT];
     register_type *first; /* type of the first register of a line; NULL before it */
     int64_t first_number;
-    char *written; /* may be NULL */
+    int64_t last_function, last_label; /* numbers of the last label that began a line */
+    char *written;                     /* may be NULL */
     int64_t bytes;
 } writer;
 
@@ -62,6 +65,34 @@ static int64_t read_digits(const char *text, int64_t bytes, int64_t *at)
     return number;
 }
 
+/* Writes the number that begins at *at, digits or, in this form, a sign and digits, in the other
+ * form, counted from `last`. Moves *at behind it and returns it. */
+static int64_t put_other_form(writer *w, const char *text, int64_t bytes, int64_t *at, int64_t last,
+                              int is_reverse)
+{
+    const char sign = text[*at];
+    const int has_sign = is_reverse && !isdigit((unsigned char)sign);
+    *at += has_sign;
+    const int64_t read = read_digits(text, bytes, at);
+    const int64_t number = !has_sign ? read : sign == '-' ? last - read : last + read;
+    const int64_t from_last = number - last;
+    if (is_reverse || from_last <= -FAR || from_last >= FAR) {
+        put_number(w, number);
+    } else {
+        put(w, from_last < 0 ? "-" : "+", 1);
+        put_number(w, from_last < 0 ? -from_last : from_last);
+    }
+    return number;
+}
+
+/* Returns whether a number begins at `at`, in this form if is_reverse is 1. */
+static int is_number(const char *text, int64_t bytes, int64_t at, int is_reverse)
+{
+    if (is_reverse && at < bytes && (text[at] == '+' || text[at] == '-'))
+        at++;
+    return at < bytes && isdigit((unsigned char)text[at]);
+}
+
 /* Writes the register, if it is one, whose type's letters begin at `begin`. Returns where what is
  * not yet written begins. */
 static int64_t put_register(writer *w, const char *text, int64_t bytes, int64_t begin,
@@ -70,25 +101,39 @@ static int64_t put_register(writer *w, const char *text, int64_t bytes, int64_t 
     int64_t at = begin;
     while (at < bytes && islower((unsigned char)text[at]))
         at++;
-    const char sign = at < bytes ? text[at] : ' ';
-    const int has_sign = sign == '+' || sign == '-';
     register_type *type = find_type(w, text + begin, at - begin);
     put(w, text + begin, at - begin);
-    if (type && sign == '<') /* "%r<90>" declares the registers of a kernel */
+    if (type && at < bytes && text[at] == '<') /* "%r<90>" declares the registers of a kernel */
         type->last = 0;
-    if (!type || at + has_sign >= bytes || has_sign != is_reverse ||
-        !isdigit((unsigned char)text[at + has_sign]))
+    if (!type || !is_number(text, bytes, at, is_reverse))
         return at;
-    at += has_sign;
-    const int64_t read = read_digits(text, bytes, &at);
-    const int64_t number = !is_reverse ? read : sign == '-' ? type->last - read : type->last + read;
-    const int64_t from_last = number - type->last;
-    if (!is_reverse)
-        put(w, from_last < 0 ? "-" : "+", 1);
-    put_number(w, is_reverse ? number : from_last < 0 ? -from_last : from_last);
+    const int64_t number = put_other_form(w, text, bytes, &at, type->last, is_reverse);
     if (!w->first) {
         w->first = type;
         w->first_number = number;
+    }
+    return at;
+}
+
+/* Writes the label, if it is one, whose letters begin at `begin`. Returns where what is not yet
+ * written begins. */
+static int64_t put_label(writer *w, const char *text, int64_t bytes, int64_t begin, int is_reverse)
+{
+    const int64_t letters = (int64_t)strlen(LABEL);
+    int64_t at = begin + letters;
+    if (at > bytes || memcmp(text + begin, LABEL, (size_t)letters) != 0 ||
+        !is_number(text, bytes, at, is_reverse))
+        return begin;
+    put(w, LABEL, letters);
+    const int64_t function = put_other_form(w, text, bytes, &at, w->last_function, is_reverse);
+    if (at == bytes || text[at] != '_' || !is_number(text, bytes, at + 1, is_reverse))
+        return at;
+    put(w, "_", 1);
+    at++;
+    const int64_t label = put_other_form(w, text, bytes, &at, w->last_label, is_reverse);
+    if (begin == 1 || text[begin - 2] == '\n') {
+        w->last_function = function;
+        w->last_label = label;
     }
     return at;
 }
@@ -101,6 +146,8 @@ int64_t tgi_ptx_write(const char *text, int64_t bytes, int is_reverse, char *wri
         put(&w, &c, 1);
         if (c == '%')
             at = put_register(&w, text, bytes, at, is_reverse);
+        if (c == '$')
+            at = put_label(&w, text, bytes, at, is_reverse);
         if (c == '\n' && w.first) {
             w.first->last = w.first_number;
             w.first = NULL;
