@@ -36,13 +36,20 @@
 /* Registers of AMX take so many cycles to configure and to release. */
 #define OPEN_CYCLES 344.0
 
-/* Pairs of BF16 whose tiles have several vectors take so much longer beside AMX. */
+/* Pairs of BF16 whose tiles have several vectors take so much longer beside AMX. From so many rows
+ * on, a row of more than two vectors takes so many cycles more if operands come from memory. */
 #define WIDE_PAIRS_RATIO 1.2
+#define PAIRS_ROWS_MIN 96
+#define PAIRS_ROW_CYCLES 10.0
 
 /* Beside few row tiles an element of FP32 of a B along k takes so many cycles more than
  * packed_copy_cycles. */
 #define TRANSPOSED_CYCLES 0.2
 #define FEW_ROW_TILES 8
+
+/* An input of a B along k that is widened alone, as k or the columns are too few for blocks of the
+ * copy, takes so many cycles more. */
+#define SINGLE_CYCLES 1.2
 
 /* A core reads at most so many bytes a cycle from L2. */
 #define READ_BYTES_PER_CYCLE 64.0
@@ -305,9 +312,11 @@ static double count_narrow_b_cycles(const tgi_machine *machine, const tgi_proble
 /* Returns the cycles that packing a B along k takes more if it comes from memory. */
 static double count_transposed_cycles(const tgi_problem *p, const tgi_tile_set *tiles)
 {
-    const int is_transposed = p->b.row == 1 && p->b.col != 1 && p->type == TG_TYPE_FP32 &&
-                              p->m < FEW_ROW_TILES * tiles->rows;
-    return is_transposed ? TRANSPOSED_CYCLES * (double)(p->k * p->n * p->batch_count) : 0.0;
+    const int is_widened = tgi_type_bytes(p->type) < tiles->elem_bytes / tiles->k_per_elem;
+    const int is_single = is_widened && (p->k < tiles->vector_elems || p->n < 4);
+    const int is_slow = p->type == TG_TYPE_FP32 && p->m < FEW_ROW_TILES * tiles->rows;
+    const double cycles = is_single ? SINGLE_CYCLES : is_slow ? TRANSPOSED_CYCLES : 0.0;
+    return p->b.row == 1 && p->b.col != 1 ? cycles * (double)(p->k * p->n * p->batch_count) : 0.0;
 }
 
 void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
@@ -362,6 +371,9 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     if (!decision->is_b_packed && p->n > 2 * tiles->cols && b_bytes > (double)machine->l1_bytes)
         work->fixed_cycles += count_narrow_b_cycles(machine, p, b_bytes) * (double)p->batch_count;
     work->cold_cycles = count_transposed_cycles(p, tiles) * (double)decision->row_portions;
+    if (is_beside_amx && p->n > 2 * tiles->vector_elems && p->m >= PAIRS_ROWS_MIN &&
+        !tgi_cpu_has_steps(&p->epilogue))
+        work->cold_cycles += PAIRS_ROW_CYCLES * (double)(p->m * p->batch_count);
     if (!decision->is_a_packed) {
         work->fixed_cycles += tgi_cpu_count_strided_cycles(p) * (double)p->batch_count;
         work->cold_cycles += tgi_cpu_count_far_cycles(p) * (double)p->batch_count;
