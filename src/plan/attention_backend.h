@@ -25,7 +25,8 @@ typedef struct tgi_attention_choice {
     int64_t tile_count;       /* tiles of the queries of shared_heads heads, one a block */
     int64_t split_count;      /* blocks, or clusters, that share the keys of a tile */
     int64_t cluster_count;    /* blocks of a cluster; 1: no clusters */
-    int64_t warp_split_count; /* warps of a block that share its keys; 1: none */
+    int64_t warp_split_count; /* warps of a block that share its keys; 1: none. Short sequences:
+                                 groups of four warps, which have tiles of their own */
     int64_t split_keys;       /* keys of a block, or of each warp that shares them */
     int64_t step_keys;        /* keys of a step; those of the row, or fewer for short sequences */
     int64_t kept_keys;        /* few keys: those of split_keys that shared memory holds */

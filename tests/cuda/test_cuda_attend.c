@@ -302,20 +302,22 @@ static void test_tiny_scale(void **state)
     }
 }
 
-/* Few keys are shared by warps where these leave others nothing to do. Tiles of many queries have
- * fewer of them where that gives the multiprocessors loads alike. */
+/* Few keys are shared by warps where these leave others nothing to do. Groups of warps share the
+ * keys of short sequences where blocks of one would be few. Tiles of many queries have fewer of
+ * them where that gives the multiprocessors loads alike. */
 static void test_shares(void **state)
 {
     static const struct {
         int64_t batch_count, head_count, m, n, head_size;
         tgi_attention_kind kind;
         int64_t warp_split_count, query_tile;
-    } cases[] = {{1, 8, 1, 16, 128, TGI_ATTENTION_FEW_KEYS, 1, 64},
+    } cases[] = {{2, 8, 16, 16, 256, TGI_ATTENTION_FEW_KEYS, 1, 32},
                  {1, 8, 1, 100, 64, TGI_ATTENTION_FEW_KEYS, 4, 16},
                  {8, 64, 1, 33, 32, TGI_ATTENTION_FEW_KEYS, 2, 16},
                  {1, 8, 1, 30, 256, TGI_ATTENTION_FEW_KEYS, 2, 16},
                  {4, 16, 64, 64, 64, TGI_ATTENTION_SHORT, 1, 64},
-                 {4, 16, 512, 512, 64, TGI_ATTENTION_WIDE, 1, 128},
+                 {2, 64, 170, 170, 80, TGI_ATTENTION_SHORT, 3, 192},
+                 {4, 16, 1280, 1280, 64, TGI_ATTENTION_WIDE, 1, 128},
                  {4, 16, 4096, 4096, 64, TGI_ATTENTION_WIDE, 1, 192},
                  {1, 4, 1241, 1241, 128, TGI_ATTENTION_WIDE, 1, 64}};
     const tgi_machine machine = make_machine();

@@ -18,7 +18,6 @@ typedef long long ll; /* for printf */
 #define WARP_QUERIES 16
 #define THIN_ROWS_MAX(heads) (2048 / least_of(heads, 8)) /* with more, wide rows are faster */
 #define KEPT_KEYS_MOST 4096 /* keeps bytes of kept keys within 32 bits; above each chip's limit */
-#define SHORT_SUBTILES 8    /* most tiles of a block of short sequences */
 #define SPLIT_KEYS 512 /* least keys of a block's split, in rows whose warps do not split keys */
 
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
@@ -243,24 +242,6 @@ static void try_row(attention_search *search, const tgi_attention_row *row, int6
         try_tiles(search, row, shared_heads, queries);
 }
 
-/* Tries steps of each length that the row of short sequences has, and blocks that compute one tile,
- * two and so on. */
-static void try_short(attention_search *search, const tgi_attention_row *row)
-{
-    const tg_attention *a = search->attention;
-    const int64_t tiles = most_of(1, tgi_divide_up(a->m, row->queries));
-    const int64_t lengths[] = {32, 64, row->keys};
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-        for (int64_t subtiles = 1; subtiles <= least_of(tiles, SHORT_SUBTILES); subtiles++) {
-            for (int is_kept = 0; is_kept <= 1; is_kept++) {
-                tgi_attention_choice tried;
-                if (tgi_cuda_make_short(search->machine, a, row, lengths[i], subtiles, is_kept,
-                                        &tried))
-                    search->visit(&tried, search->state);
-            }
-        }
-}
-
 /* Chooses a row without a prediction, for chips that no figures are fitted to. Keys are divided if
  * tiles of queries leave multiprocessors idle, first among blocks, then among a block's warps. */
 static void fill_machine(const tgi_machine *machine, const tg_attention *a,
@@ -333,7 +314,7 @@ void tgi_cuda_visit_choices(const tgi_machine *machine, const tg_attention *a,
     /* The short row depends on batch strides, which TMA may not take, and so on the batch. */
     if (brief && has_few_keys && !a->is_batch_invariant && !a->has_query_offsets &&
         !a->has_key_offsets && !a->has_key_lengths)
-        try_short(&search, brief);
+        tgi_cuda_visit_short(machine, a, brief, visit, state);
     for (int i = has_few_keys ? 0 : 1; i < 3; i++) {
         const tgi_attention_row *row = find_row(machine, a, kinds[i]);
         if (!row || (row->kind == TGI_ATTENTION_THIN && a->m > THIN_ROWS_MAX(a->head_count)))

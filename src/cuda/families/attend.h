@@ -53,12 +53,9 @@ void tgi_cuda_divide_keys(const tgi_machine *machine, const tg_attention *attent
 void tgi_cuda_complete_choice(const tgi_machine *machine, const tg_attention *attention,
                               tgi_attention_choice *choice);
 
-/* Makes the choice of a row of short sequences with steps of `step_keys` keys, whose blocks compute
- * `subtiles` tiles in turn, and keep all keys if is_kept is 1. Returns 0 if it cannot serve the
- * attention, or if keeping fewer keys saves no wave of blocks. */
-int tgi_cuda_make_short(const tgi_machine *machine, const tg_attention *attention,
-                        const tgi_attention_row *row, int64_t step_keys, int64_t subtiles,
-                        int is_kept, tgi_attention_choice *choice);
+/* Shows the choices of a row of short sequences, as tgi_cuda_visit_choices does. */
+void tgi_cuda_visit_short(const tgi_machine *machine, const tg_attention *attention,
+                          const tgi_attention_row *row, tgi_attention_visit *visit, void *state);
 
 /* Chooses a row of many queries, without workspace, for an attention that a row of short sequences
  * serves if its operands are aligned. */

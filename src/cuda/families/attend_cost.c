@@ -10,8 +10,9 @@
 #include "cuda/families/attend.h"
 #include "model/figures.h"
 
-#define SCHEDULERS 4   /* warp schedulers of a multiprocessor */
-#define TILES_LOOKED 8 /* tiles of a head whose times are predicted */
+#define SCHEDULERS 4       /* warp schedulers of a multiprocessor */
+#define TILES_LOOKED 8     /* tiles of a head whose times are predicted */
+#define SECTOR_ELEMENTS 16 /* elements of 16 bits in 32 bytes */
 
 /* Returns the time of a figure that depends on the size of a head. */
 static double count(const double cost[2], const tgi_attention_row *row)
@@ -220,29 +221,69 @@ static double predict_few_keys(const tgi_machine *machine, const tg_attention *a
                     f->few_keys_element * (double)a->head_size);
 }
 
-/* Returns the time of a row of short sequences for `groups` heads of all batch entries. */
+/* The means of tiles of a row of short sequences: steps, and those of which rows do not see all
+ * keys, whose V is then inspected. */
+typedef struct short_steps {
+    double all, edges;
+} short_steps;
+
+/* Looks at tiles all over the queries, from tile `first` on. */
+static short_steps count_short_steps(const tg_attention *a, const tgi_attention_choice *choice,
+                                     int64_t first)
+{
+    const tgi_attention_window window = tgi_attention_find_window(a);
+    const int64_t size = choice->row->queries, keys = choice->step_keys;
+    const int64_t shift = window.is_bottom ? a->n - a->m : 0;
+    const int64_t last = tgi_divide_up(a->m, size) - 1 - first;
+    const int64_t looked = last < 0 ? 1 : last < TILES_LOOKED ? last + 1 : TILES_LOOKED;
+    short_steps mean = {0.0, 0.0};
+    for (int64_t i = 0; i < looked; i++) {
+        const int64_t tile = first + (looked > 1 ? i * last / (looked - 1) : 0);
+        const int64_t from = tile * size, rest = a->m - from, rows = rest < size ? rest : size;
+        const double steps = count_tile_steps(a, choice, from + rows / 2, rows);
+        const int64_t low = from + rows - 1 + shift - window.before;
+        const int64_t high = from + shift + window.after + 1; /* all rows see low .. high - 1 */
+        const double plain = (double)((high < a->n ? high / keys : tgi_divide_up(a->n, keys)) -
+                                      (low > 0 ? tgi_divide_up(low, keys) : 0));
+        mean.all += steps / (double)looked;
+        mean.edges += fmax(0.0, steps - fmax(0.0, plain)) / (double)looked;
+    }
+    return mean;
+}
+
+/* Returns the time of a row of short sequences for `groups` heads of all batch entries. The next
+ * kernel starts while the last blocks run, so that waves need not be whole. */
 static double predict_short(const tgi_machine *machine, const tg_attention *a,
                             const tgi_attention_choice *choice, int64_t groups)
 {
     const tgi_attention_figures *f = tgi_figures_find_attention();
     const int64_t sm_count = machine->gpu.sm_count;
-    const int64_t blocks = tgi_divide_up(groups * choice->tile_count, sm_count);
-    const int64_t waves = tgi_divide_up(blocks, tgi_cuda_count_held(machine, choice));
+    const int64_t sharers = choice->warp_split_count; /* groups of warps of a block */
+    const double load = (double)(groups * choice->tile_count) / (double)sm_count;
+    const double held = (double)tgi_cuda_count_held(machine, choice);
+    const double waves = fmax(1.0, 0.5 * (load / held + ceil(ceil(load) / held)));
     const double keys = (double)choice->step_keys, size = choice->row->head_size;
-    const double steps = count_steps(a, choice, waves <= 1);
-    const double passing = fmax(0.0, steps - (double)(choice->kept_keys / choice->step_keys));
+    const short_steps mean = count_short_steps(a, choice, 0);
+    /* If all blocks run at the same time, the last ones take longest under a causal mask. */
+    const short_steps steps =
+        waves > 1.0
+            ? mean
+            : count_short_steps(a, choice, (choice->tile_count - 1) * choice->subtile_count);
+    const double passing = fmax(0.0, steps.all - (double)(choice->kept_keys / choice->step_keys));
     const double rows = (double)(a->m < choice->row->queries ? a->m : choice->row->queries);
     const double subtile = (f->short_subtile + f->short_row * rows) * size +
-                           passing * f->short_passing + (has_edges(a) ? f->short_edge : 0.0) +
-                           steps * (f->short_step + f->short_key * keys);
+                           passing * f->short_passing + steps.edges * f->short_edge +
+                           steps.all * (f->short_step + f->short_key * keys);
     const double tiles =
         (double)groups * (double)tgi_divide_up(a->m, choice->row->queries) / (double)sm_count;
-    const double load = (double)(groups * choice->tile_count) / (double)sm_count;
+    const double copied = load * 2.0 * mean.all * keys + tiles * rows;
+    const double crowd = 1.0 + f->short_crowd * (double)(sharers - 1);
+    const double own = (double)tgi_divide_up(choice->subtile_count, sharers) * subtile * crowd;
     return f->short_start + fmin(load, 1.0) * f->short_fill +
-           (double)waves * (f->short_wave + (steps > 1.0 ? f->short_more : 0.0) +
-                            (blocks > 1 ? f->short_shared / size : 0.0) +
-                            (double)choice->subtile_count * subtile) +
-           tiles * size * (f->short_tile + f->short_product * keys * count_steps(a, choice, 0));
+           waves * (f->short_wave + (steps.all > 1.0 ? f->short_more : 0.0) +
+                    (load > 1.0 || sharers > 1 ? f->short_shared / size : 0.0) + own) +
+           tiles * size * (f->short_tile + f->short_product * keys * mean.all) +
+           (a->head_size % SECTOR_ELEMENTS ? f->short_part * copied : 0.0);
 }
 
 /* Returns the time of a row of FP32 or FP64. Tiles are looked at all over the queries. */

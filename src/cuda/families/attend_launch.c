@@ -121,7 +121,8 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .subtile_count = (int32_t)choice->subtile_count,
         .split_keys = (int32_t)choice->split_keys,
         .kept_keys = (int32_t)choice->kept_keys,
-        .lets_next_start = choice->split_count > 1 || choice->is_resident,
+        .lets_next_start = choice->split_count > 1 || choice->is_resident ||
+                           choice->row->kind == TGI_ATTENTION_SHORT,
         .has_units = {tgi_attend_is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),
                       tgi_attend_is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),
                       tgi_attend_is_aligned(a, TGI_ATTENTION_V, UNIT_BYTES)},

@@ -84,8 +84,9 @@ int tgi_attend_describe(const tg_attention *a, const tgi_attention_choice *choic
     if (!is_q && tgi_attend_is_dense(a, choice))
         return 0;
     /* TMA stores whole units: it would write behind the ends of rows of other lengths. */
-    if (is_d && (choice->row->kind != TGI_ATTENTION_WIDE || choice->split_count > 1 ||
-                 t.counts[3] * t.element_bytes % UNIT_BYTES > 0))
+    if (is_d &&
+        (choice->split_count > 1 || t.counts[3] * t.element_bytes % UNIT_BYTES > 0 ||
+         (choice->row->kind != TGI_ATTENTION_WIDE && choice->row->kind != TGI_ATTENTION_SHORT)))
         return 0;
     int is_fit = choice->row->has_boxes && !is_slow(choice, t.counts[3]) && box_rows > 0 &&
                  t.heads->element_stride == 1 &&
@@ -115,13 +116,9 @@ int tgi_attend_is_aligned(const tg_attention *a, tgi_attention_tensor_id id, int
 int tgi_attend_has_units(const tg_attention *a, const tgi_attention_choice *choice)
 {
     tgi_tensor tensor;
-    tg_attention stored = *a;
-    stored.d.data = NULL;
-    int is_fit = a->v_head_size * tgi_type_bytes(a->type) % UNIT_BYTES == 0 &&
-                 tgi_attend_is_aligned(&stored, TGI_ATTENTION_D, UNIT_BYTES);
+    int is_fit = 1;
     for (int i = 0; i < TGI_ATTEND_MAP_COUNT; i++)
-        is_fit = is_fit && (tgi_attend_map_ids[i] == TGI_ATTENTION_D ||
-                            tgi_attend_describe(a, choice, tgi_attend_map_ids[i], &tensor));
+        is_fit = is_fit && tgi_attend_describe(a, choice, tgi_attend_map_ids[i], &tensor);
     return is_fit;
 }
 

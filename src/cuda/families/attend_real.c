@@ -89,8 +89,8 @@ static int set_tile(const tgi_machine *machine, int64_t most, tgi_attention_choi
     return choice->query_tile > fewest;
 }
 
-/* Tries 1, 2, 3, 4, 6, 8, ... splits of the keys, as many as give each multiprocessor a block, or
- * the fewest that take as many steps. */
+/* Tries 1, 2, 3, 4, 6, 8, ... splits of the keys up to as many as give each multiprocessor its
+ * blocks, or each step a split, and these too; of each the fewest that take as many steps. */
 static void try_splits(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
                        tgi_attention_choice *tried, tgi_attention_visit *visit, void *state)
 {
@@ -99,8 +99,8 @@ static void try_splits(const tgi_machine *machine, const tg_attention *a, int64_
     const int64_t filling = blocks < room ? room / (blocks > 1 ? blocks : 1) : 1;
     const int64_t most = filling < steps ? filling : steps;
     int64_t visited = 0;
-    for (int64_t splits = 1; splits <= most; splits += splits / 4 + 1) {
-        tried->split_count = splits;
+    for (int64_t splits = 1, last = 0; last < most; splits += splits / 4 + 1) {
+        tried->split_count = last = splits < most ? splits : most;
         tgi_cuda_divide_keys(machine, a, blocks, tried);
         if (tried->split_count > visited)
             visit(tried, state);

@@ -31,7 +31,8 @@ typedef struct tgi_attend_args {
     int32_t tile_rows;                /* rows of many queries: a multiple of 64, or of 8 */
     int32_t split_count;              /* blocks, or clusters, that share the keys of a tile */
     int32_t cluster_count;            /* blocks of a cluster; 1: no clusters */
-    int32_t warp_split_count; /* warps of a block that share its keys; 1: all read all of them */
+    int32_t warp_split_count; /* warps of a block that share its keys; 1: all read all of them.
+                                 Short sequences: groups of four warps */
     int32_t subtile_count;    /* subtiles of a block, computed one after another */
     int32_t split_keys;       /* keys of a block, or of each warp that shares them */
     int32_t kept_keys;        /* shared memory has room for so many keys of split_keys */
@@ -142,12 +143,20 @@ TGI_INLINE int32_t tgi_attend_few_keys_bytes(int32_t head, int32_t warps, int32_
            tgi_attend_kept_bytes(head, warp_splits, keys, kept_keys);
 }
 
-/* Returns the bytes of shared memory of a block of short sequences: K and V of all steps, one or
- * two tiles of queries, and barriers. */
-TGI_INLINE int32_t tgi_attend_short_bytes(int32_t head, int32_t queries, int32_t subtiles,
-                                          int32_t kept_keys)
+/* Returns the places for tiles of queries in a block of short sequences: two of each of its groups
+ * of four warps, or one of each of its tiles if these are fewer. */
+TGI_INLINE int32_t tgi_attend_short_places(int32_t subtiles, int32_t groups)
 {
-    return tgi_attend_shared_bytes(head, (subtiles > 1 ? 2 : 1) * queries, kept_keys, 2);
+    return subtiles < 2 * groups ? subtiles : 2 * groups;
+}
+
+/* Returns the bytes of shared memory of a block of short sequences: K and V of all steps, tiles of
+ * queries, and barriers. */
+TGI_INLINE int32_t tgi_attend_short_bytes(int32_t head, int32_t queries, int32_t subtiles,
+                                          int32_t groups, int32_t kept_keys)
+{
+    return tgi_attend_shared_bytes(head, tgi_attend_short_places(subtiles, groups) * queries,
+                                   kept_keys, 2);
 }
 
 #endif

@@ -39,10 +39,18 @@ static __device__ __forceinline__ void tgi_attend_clear_nonfinite_unit(uint32_t 
                ((words[j] >> 16 & most) == most ? 0 : words[j] & 0xffff0000u);
 }
 
+/* A thread does nothing before it replaces an element. */
+struct tgi_attend_unnoticed {
+    __device__ __forceinline__ void operator()(void) const
+    {
+    }
+};
+
 /* Replaces non-finite elements by zeros in the share of a tile that thread `thread` of `Threads`
- * has. Returns 1 if there were any. */
-template <class Products, int Threads>
-static __device__ __forceinline__ int tgi_attend_clear_nonfinite(uint32_t tile, int thread)
+ * has, and calls `notice` before. Returns 1 if there were any. */
+template <class Products, int Threads, class Notice = tgi_attend_unnoticed>
+static __device__ __forceinline__ int tgi_attend_clear_nonfinite(uint32_t tile, int thread,
+                                                                 const Notice &notice = Notice())
 {
     enum { UNITS = Products::keys * Products::head / 8 };
     int is_nonfinite = 0;
@@ -54,6 +62,7 @@ static __device__ __forceinline__ int tgi_attend_clear_nonfinite(uint32_t tile, 
         if (!tgi_attend_is_nonfinite<Products::type>(words))
             continue;
         is_nonfinite = 1;
+        notice();
         tgi_attend_clear_nonfinite_unit<Products::type>(words);
         tgi_write_shared_unit(at, {words[0], words[1], words[2], words[3]});
     }

@@ -15,4 +15,11 @@ static __device__ __forceinline__ void tgi_named_barrier_arrive(int barrier, int
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(thread_count) : "memory");
 }
 
+/* fence.acq_rel.cta: threads of the block that see what this one writes behind the fence see what
+ * it wrote before, once they have passed a fence too. */
+static __device__ __forceinline__ void tgi_fence_block(void)
+{
+    asm volatile("fence.acq_rel.cta;" ::: "memory");
+}
+
 #endif

@@ -37,4 +37,10 @@ static __device__ __forceinline__ void tgi_tma_store_commit(void)
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
+/* cp.async.bulk.wait_group: waits until this thread's tgi_tma_store_head have written. */
+static __device__ __forceinline__ void tgi_tma_store_finish(void)
+{
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
 #endif
