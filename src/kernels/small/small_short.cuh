@@ -84,27 +84,38 @@ template <tg_type Type, int Along> struct tgi_short {
         multiply(sum, next);
     }
 
-    /* Returns the sum over the threads that share out k, to the first of them. */
+    /* Returns the sum over the threads that share out k, to the first of them. Groups of 32 of them
+     * are added in pairs, and then in order, in the same way whether they are neighbours or not. */
     __device__ __forceinline__ sum_type add_lanes(sum_type *shared, sum_type sum) const
     {
-        constexpr int added = Along ? 32 : 1; /* lanes whose sums shuffles have added */
+        constexpr int added = 32;
         if (Along) {
 #pragma unroll 1
-            for (int distance = min(lanes, 32) / 2; distance > 0; distance /= 2)
+            for (int distance = min(lanes, added) / 2; distance > 0; distance /= 2)
                 sum += __shfl_xor_sync(~0u, sum, distance);
+            if (lanes <= added)
+                return sum;
         }
-        if (lanes <= added)
-            return sum;
         const int groups = TGI_SMALL_DIRECT_THREADS / lanes;
         const int group =
             Along ? threadIdx.z * blockDim.y + threadIdx.y : threadIdx.y * blockDim.x + threadIdx.x;
-        shared[lane * groups + group] = sum;
+        sum_type *const own = shared + lane * groups + group;
+        *own = sum;
+        if (!Along) {
+#pragma unroll 1
+            for (int distance = min(lanes, added) / 2; distance > 0; distance /= 2) {
+                __syncthreads();
+                if (lane % added < distance)
+                    *own += own[distance * groups];
+            }
+        }
         /* Without this barrier the first lane would read sums that others have yet to put. */
         __syncthreads();
         if (lane == 0) {
-#pragma unroll 4
+            sum = *own;
+#pragma unroll 1
             for (int i = added; i < lanes; i += added)
-                sum += shared[i * groups + group];
+                sum += own[i * groups];
         }
         return sum;
     }
