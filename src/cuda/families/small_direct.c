@@ -1,6 +1,6 @@
 /* Plans the functions of family small without stages: the short one forms single elements of D, the
  * other one runs of rows. Threads that share out k are neighbours, or have neighbouring columns
- * between them, and give the same bits either way. */
+ * between them; the bits of a batch-invariant problem are the same either way. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static int is_direct_transposed(const tgi_problem *p)
 static const int64_t lane_k_limits[LANE_RANGES] = {300, 1500, 3000};
 static const int16_t lane_counts[3][LANE_COLS][LANE_RANGES] = {
     {{16, 32, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
-    {{16, 64, 128}, {16, 32, 1}, {16, 1, 1}, {16, 1, 1}},
+    {{16, 64, 64}, {16, 32, 1}, {16, 1, 1}, {16, 1, 1}},
     {{16, 64, 128}, {16, 64, 64}, {16, 32, 1}, {16, 32, 1}}};
 
 int tgi_small_find_lanes(const tgi_machine *machine, const tgi_problem *p)

@@ -253,6 +253,8 @@ static tg_status launch_short(const tgi_cuda_queue *queue, const tgi_call *call,
                            .c_batch = c->batch};
     if (!all.is_sum_alone)
         args.sums.d_type |= TGI_SHORT_TERMS;
+    if (prepared->args.problem.is_batch_invariant)
+        args.sums.d_type |= TGI_SHORT_PAIRS;
     return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
 }
 

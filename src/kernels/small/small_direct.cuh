@@ -3,10 +3,11 @@
  * lie, for a k so short, or a D so small, that stages and barriers would take longer than the
  * products. A thread has some rows of one column of D. Threads share out k. They are neighbours, so
  * that a warp reads a line along k, or differ in the block's second dimension, so that a warp reads
- * neighbouring columns. Sums are added in the same order either way: those of 32 threads in pairs,
- * then one group after another. In a second function the blocks of a cluster share out k too, for a
- * D of few elements and a long k. It is one of its own, because code with a barrier of a cluster
- * takes longer even if the barrier is not reached.
+ * neighbouring columns. Sums of 32 neighbours are added in pairs, and then those of one group after
+ * another; other threads are added in order, or for a batch-invariant problem as neighbours are. In
+ * a second function the blocks of a cluster share out k too, for a D of few elements and a long k.
+ * It is one of its own, because code with a barrier of a cluster takes longer even if the barrier
+ * is not reached.
  *
  *     setup()      finds the thread's rows, its column and its first k
  *     load()       loads a thread's elements of some values of k, all at once
@@ -129,7 +130,7 @@ template <tg_type Type, int Is_clustered> struct tgi_direct {
     __device__ __forceinline__ sum_type add_lanes(int i, int added) const
     {
         sum_type sum = {};
-#pragma unroll 1
+#pragma unroll 4
         for (int from = 0; from < lanes; from += added)
             sum += shared[i * TGI_SMALL_DIRECT_THREADS + from * cols + thread_col];
         return sum;
@@ -156,16 +157,18 @@ template <tg_type Type, int Is_clustered> struct tgi_direct {
                                            sum_type (&sum)[rows]) const
     {
         const int threads = TGI_SMALL_DIRECT_THREADS;
-        constexpr int added = 32; /* lanes whose sums are added in pairs */
+        const int is_paired = is_along || args.problem.is_batch_invariant;
+        const int added = is_paired ? 32 : 1; /* lanes whose sums are added in pairs */
         if (is_along)
             add_neighbours(lanes, sum);
         sum_type *const own = shared + lane * cols + thread_col;
 #pragma unroll
         for (int i = 0; i < rows; i++)
             own[i * threads] = sum[i];
-        if (!is_along) {
+        if (is_paired && !is_along) {
 #pragma unroll 1
             for (int distance = min(lanes, added) / 2; distance > 0; distance /= 2) {
+                /* Without this barrier a thread would add a sum that another has yet to put. */
                 __syncthreads();
                 if (lane % added < distance) {
 #pragma unroll 1

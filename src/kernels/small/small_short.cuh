@@ -84,38 +84,55 @@ template <tg_type Type, int Along> struct tgi_short {
         multiply(sum, next);
     }
 
-    /* Returns the sum over the threads that share out k, to the first of them. Groups of 32 of them
-     * are added in pairs, and then in order, in the same way whether they are neighbours or not. */
-    __device__ __forceinline__ sum_type add_lanes(sum_type *shared, sum_type sum) const
+    /* Returns the sum over threads that are no neighbours, to the first of them, in the order in
+     * which those of neighbours are added. */
+    __device__ __forceinline__ sum_type add_pairs(sum_type *own, int groups) const
     {
-        constexpr int added = 32;
+        constexpr int pairs = 32;
+#pragma unroll 1
+        for (int distance = min(lanes, pairs) / 2; distance > 0; distance /= 2) {
+            /* Without this barrier a thread would add a sum that another has yet to put. */
+            __syncthreads();
+            if (lane % pairs < distance)
+                *own += own[distance * groups];
+        }
+        /* Without this barrier the first lane would read a sum that its partner has yet to put. */
+        __syncthreads();
+        sum_type sum = *own;
+        if (lane == 0) {
+#pragma unroll 1
+            for (int i = pairs; i < lanes; i += pairs)
+                sum += own[i * groups];
+        }
+        return sum;
+    }
+
+    /* Returns the sum over the threads that share out k, to the first of them. Neighbours are added
+     * in pairs, 32 of them, and then in order. Other threads are added in order, or for a
+     * batch-invariant problem as neighbours are, which takes longer. */
+    __device__ __forceinline__ sum_type add_lanes(sum_type *shared, int is_paired,
+                                                  sum_type sum) const
+    {
+        constexpr int added = Along ? 32 : 1; /* lanes whose sums shuffles have added */
         if (Along) {
 #pragma unroll 1
-            for (int distance = min(lanes, added) / 2; distance > 0; distance /= 2)
+            for (int distance = min(lanes, 32) / 2; distance > 0; distance /= 2)
                 sum += __shfl_xor_sync(~0u, sum, distance);
-            if (lanes <= added)
-                return sum;
         }
+        if (lanes <= added)
+            return sum;
         const int groups = TGI_SMALL_DIRECT_THREADS / lanes;
         const int group =
             Along ? threadIdx.z * blockDim.y + threadIdx.y : threadIdx.y * blockDim.x + threadIdx.x;
-        sum_type *const own = shared + lane * groups + group;
-        *own = sum;
-        if (!Along) {
-#pragma unroll 1
-            for (int distance = min(lanes, added) / 2; distance > 0; distance /= 2) {
-                __syncthreads();
-                if (lane % added < distance)
-                    *own += own[distance * groups];
-            }
-        }
+        shared[lane * groups + group] = sum;
+        if (!Along && is_paired)
+            return add_pairs(shared + lane * groups + group, groups);
         /* Without this barrier the first lane would read sums that others have yet to put. */
         __syncthreads();
         if (lane == 0) {
-            sum = *own;
-#pragma unroll 1
+#pragma unroll 4
             for (int i = added; i < lanes; i += added)
-                sum += own[i * groups];
+                sum += shared[i * groups + group];
         }
         return sum;
     }
@@ -126,7 +143,7 @@ template <tg_type Type, int Along> struct tgi_short {
     {
         const tgi_sums_args &p = args.sums;
         if (lanes > 1)
-            sum = add_lanes(shared, sum);
+            sum = add_lanes(shared, p.d_type & TGI_SHORT_PAIRS, sum);
         if (lane > 0 || !is_inside)
             return;
         const int64_t place = blockIdx.z * p.d_batch + row * p.d_row + col * p.d_col;
