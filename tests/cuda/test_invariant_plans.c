@@ -144,7 +144,7 @@ static void test_batch_invariant_splits(void **state)
 }
 
 /* Functions of one row form few columns for every m, without splits, if k is neither short nor
- * long. */
+ * long. Others leave one row to rows of the type's order. */
 static void test_few_columns(void **state)
 {
     static const struct {
@@ -165,7 +165,7 @@ static void test_few_columns(void **state)
                  {"1x400:nt:prec=tf32", 0}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int64_t m = 1; m < 2000000; m = m * 7 + 2) {
+        for (int64_t m = 1; m < (cases[i].is_shared ? 2000000 : 2); m = m * 7 + 2) {
             char text[128];
             snprintf(text, sizeof text, "%lldx%s:batch_invariant", (long long)m, cases[i].columns);
             const tg_candidate choice = find_choice(text, 0);
