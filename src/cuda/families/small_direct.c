@@ -34,7 +34,7 @@ static int is_direct_transposed(const tgi_problem *p)
     return p->m > p->n && (p->n < TGI_SMALL_DIRECT_ROWS || p->d.col != 1);
 }
 
-/* Threads that share out k of a batch-invariant problem of 16-bit types, FP32 and FP64 with 1, 2, 3
+/* Threads that share out k of a batch-invariant problem of 16-bit types and FP64 with 1, 2, 3
  * or 4 columns and k up to each of the limits; 1: rows of the type's order form it. They were
  * chosen for few and for many rows, with lines of A along k and across it
  * (bench/notes/model.md). */
@@ -42,24 +42,22 @@ static int is_direct_transposed(const tgi_problem *p)
 #define LANE_RANGES 3
 #define LANE_K_LEAST 96
 static const int64_t lane_k_limits[LANE_RANGES] = {300, 1500, 3000};
-static const int16_t lane_counts[3][LANE_COLS][LANE_RANGES] = {
+static const int16_t lane_counts[2][LANE_COLS][LANE_RANGES] = {
     {{16, 32, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
-    {{16, 64, 64}, {16, 32, 1}, {16, 1, 1}, {16, 1, 1}},
     {{16, 64, 128}, {16, 64, 64}, {16, 32, 1}, {16, 32, 1}}};
 
 int tgi_small_find_lanes(const tgi_machine *machine, const tgi_problem *p)
 {
     const int64_t n = p->is_swapped ? p->m : p->n, bytes = tgi_type_bytes(p->type);
-    const int is_exact = p->precision == TG_PRECISION_IEEE_FP32 && bytes == 4;
     int range = 0;
-    if (n > LANE_COLS || bytes == 1 || p->k < LANE_K_LEAST ||
+    if (n > LANE_COLS || bytes == 1 || bytes == 4 || p->k < LANE_K_LEAST ||
         p->k > lane_k_limits[LANE_RANGES - 1] ||
-        (p->precision != TG_PRECISION_DEFAULT && !is_exact && bytes < 8) ||
+        (p->precision != TG_PRECISION_DEFAULT && bytes < 8) ||
         !tgi_kernels_isa_runs(TGI_ISA_sm90a, machine->features))
         return 1;
     while (p->k > lane_k_limits[range])
         range++;
-    return lane_counts[bytes / 4][n - 1][range];
+    return lane_counts[bytes == 8][n - 1][range];
 }
 
 /* Returns how many blocks of the function without stages share a multiprocessor. */

@@ -157,7 +157,7 @@ template <tg_type Type, int Is_clustered> struct tgi_direct {
                                            sum_type (&sum)[rows]) const
     {
         const int threads = TGI_SMALL_DIRECT_THREADS;
-        const int is_paired = is_along || args.problem.is_batch_invariant;
+        const int is_paired = is_along || (Type != TG_TYPE_FP32 && args.problem.is_batch_invariant);
         const int added = is_paired ? 32 : 1; /* lanes whose sums are added in pairs */
         if (is_along)
             add_neighbours(lanes, sum);

@@ -31,6 +31,8 @@ template <tg_type Type, int Along> struct tgi_short {
 
     /* FP64 has no terms here: code for them would be three times as long. */
     static constexpr int may_have_terms = Type != TG_TYPE_FP64;
+    /* FP32 has no batch-invariant problems here: with code for them others take longer. */
+    static constexpr int may_pair = Type != TG_TYPE_FP32;
 
     int lanes, lane; /* how many threads share out k, and this one */
     int row, col;    /* the thread's element of D */
@@ -125,7 +127,7 @@ template <tg_type Type, int Along> struct tgi_short {
         const int group =
             Along ? threadIdx.z * blockDim.y + threadIdx.y : threadIdx.y * blockDim.x + threadIdx.x;
         shared[lane * groups + group] = sum;
-        if (!Along && is_paired)
+        if (may_pair && !Along && is_paired)
             return add_pairs(shared + lane * groups + group, groups);
         /* Without this barrier the first lane would read sums that others have yet to put. */
         __syncthreads();
