@@ -51,6 +51,7 @@ typedef struct tgi_tile_decision {
     int relay_cluster;   /* blocks of a cluster that share out splits */
     int is_relay_copied; /* 1: its relays copy lines to shared memory */
     int is_relay_short;  /* 1: relays for a short k */
+    int is_direct_along; /* 1: threads that share out k there are neighbours */
     int direct_lanes;    /* threads that share out k in family small without stages; 0: by stages */
     int direct_cluster;  /* its blocks of a cluster, or bf16d's, that share out k; 1: no cluster */
     int64_t direct_blocks; /* blocks without stages, over all batch entries */

@@ -143,6 +143,39 @@ static void test_batch_invariant_splits(void **state)
     assert_true(split_count >= 5);
 }
 
+/* Functions of one row form few columns for every m, without splits, if k is neither short nor
+ * long. Others leave one row to rows of the type's order. */
+static void test_few_columns(void **state)
+{
+    static const struct {
+        const char *columns; /* n x k, and words */
+        int is_shared;
+    } cases[] = {{"1x96:nn:fp64", 1},
+                 {"4x1500:tt:fp64:beta=1", 1},
+                 {"2x3000:tn:fp64", 1},
+                 {"1x3000:nt", 0},
+                 {"3x300:nn:prec=ieee_fp32", 0},
+                 {"1x1000:nn:bf16", 1},
+                 {"1x200:tn:fp16", 1},
+                 {"5x400:nn:fp64", 0},
+                 {"1x3001:nn:fp64", 0},
+                 {"1x95:nt:fp64", 0},
+                 {"4x301:nn", 0},
+                 {"2x200:nt:bf16", 0},
+                 {"1x400:nt:prec=tf32", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int64_t m = 1; m < (cases[i].is_shared ? 2000000 : 2); m = m * 7 + 2) {
+            char text[128];
+            snprintf(text, sizeof text, "%lldx%s:batch_invariant", (long long)m, cases[i].columns);
+            const tg_candidate choice = find_choice(text, 0);
+            const int is_shared = strstr(choice.kernel, "_16x16x") && choice.split_count == 1 &&
+                                  !strstr(choice.kernel, "fp32_16x16x32");
+            if (is_shared != cases[i].is_shared)
+                fail_msg("%s: %s", text, choice.kernel);
+        }
+}
+
 /* Slices of every m split k after runs of 1024 or not at all, and a large B that meets a few
  * rows is not sliced by a pass, whichever way it is stored. */
 static void test_batch_invariant_slices(void **state)
@@ -190,9 +223,8 @@ static void test_small_workspaces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batch_invariant_rows),
-        cmocka_unit_test(test_batch_invariant_splits),
-        cmocka_unit_test(test_batch_invariant_slices),
+        cmocka_unit_test(test_batch_invariant_rows), cmocka_unit_test(test_batch_invariant_splits),
+        cmocka_unit_test(test_few_columns),          cmocka_unit_test(test_batch_invariant_slices),
         cmocka_unit_test(test_small_workspaces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

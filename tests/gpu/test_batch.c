@@ -119,11 +119,11 @@ static void test_batch_bits(void **state)
  * a million rows. */
 static void test_sizes(void **state)
 {
-    static const product_size sizes[] = {{2500, 104, 9001, TG_PRECISION_DEFAULT},
-                                         {1500, 712, 12000, TG_PRECISION_IEEE_FP32},
-                                         {6000, 9, 3300, TG_PRECISION_DEFAULT},
-                                         {5000, 45, 50, TG_PRECISION_IEEE_FP32},
-                                         {1100000, 3, 12, TG_PRECISION_DEFAULT}};
+    static const product_size sizes[] = {
+        {2500, 104, 9001, TG_PRECISION_DEFAULT}, {1500, 712, 12000, TG_PRECISION_IEEE_FP32},
+        {6000, 9, 3300, TG_PRECISION_DEFAULT},   {9000, 2, 600, TG_PRECISION_IEEE_FP32},
+        {20000, 1, 130, TG_PRECISION_DEFAULT},   {5000, 45, 50, TG_PRECISION_IEEE_FP32},
+        {1100000, 3, 12, TG_PRECISION_DEFAULT}};
     tg_context *context = gpu_open_context();
     int free_difference_count = 0;
     (void)state;

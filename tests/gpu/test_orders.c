@@ -236,9 +236,9 @@ static type_case types[] = {{TG_TYPE_FP32, TG_PRECISION_IEEE_FP32, 7},
 /* The first sizes have a single step of most rows, and the last are split. */
 static void test_rows_of_an_order(void **state)
 {
-    static const int64_t sizes[][2] = {{700, 5},    {48, 16},   {5, 64},   {1100, 40},
-                                       {1001, 203}, {1001, 1},  {1000, 3}, {64, 1104},
-                                       {133, 333},  {48, 2600}, {3, 700},  {256, 5000}};
+    static const int64_t sizes[][2] = {{700, 5},  {48, 16},    {5, 64},    {1100, 40}, {1001, 203},
+                                       {1001, 1}, {1000, 3},   {64, 1104}, {133, 333}, {48, 2600},
+                                       {3, 700},  {256, 5000}, {1, 201},   {2, 1801},  {4, 96}};
     enum { SIZE_COUNT = sizeof sizes / sizeof sizes[0] };
     const type_case *one = *state;
     char has_run[CANDIDATES_MAX] = {0};

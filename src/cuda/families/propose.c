@@ -81,7 +81,7 @@ static int has_its_order(const tgi_machine *machine, const tgi_problem *p,
 }
 
 /* Returns 1 if family small, and no other, runs the problem for every m: the problem is batch
- * invariant, and n and k decide. */
+ * invariant, and n and k decide. On chips with relays functions without stages then share out k. */
 static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
 {
     const int is_narrow = tgi_type_bytes(p->type) == 2;
@@ -89,9 +89,10 @@ static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
     const int64_t most = is_narrow ? INVARIANT_NARROW_COLS : INVARIANT_FP64_COLS;
     const tgi_isa isa = is_narrow ? TGI_ISA_sm80 : TGI_ISA_sm75;
     const int is_aligned = is_narrow && n % ALIGNED_ELEMS == 0 && p->k % ALIGNED_ELEMS == 0;
-    return p->is_batch_invariant && n <= most && !is_aligned &&
-           (is_narrow || p->type == TG_TYPE_FP64) && p->precision == TG_PRECISION_DEFAULT &&
-           !has_relays(machine) && tgi_kernels_isa_runs(isa, machine->features);
+    if (!p->is_batch_invariant || has_relays(machine))
+        return p->is_batch_invariant && tgi_small_find_lanes(machine, p) > 1;
+    return n <= most && !is_aligned && (is_narrow || p->type == TG_TYPE_FP64) &&
+           p->precision == TG_PRECISION_DEFAULT && tgi_kernels_isa_runs(isa, machine->features);
 }
 
 /* Returns 1 if `kernel` multiplies slices, but the batch-invariant problem is left to multiply-adds
@@ -115,7 +116,7 @@ static int leaves_to_multiply_adds(const tgi_machine *machine, const tgi_kernel 
 static int is_small_invariant(const tgi_kernel *kernel)
 {
     return kernel->family == TGI_FAMILY_cuda_small && kernel->tile_rows == 16 &&
-           kernel->tile_cols == 16;
+           kernel->tile_cols == 16 && kernel->sum_order == TGI_SUM_WHOLE;
 }
 
 void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,

@@ -38,6 +38,14 @@ int tgi_small_is_in_pieces(const tgi_problem *p);
  * k. */
 int tgi_small_takes_one_lane(const tgi_machine *machine, const tgi_problem *p);
 
+/* Returns how many threads of the functions without stages share out k of a batch-invariant
+ * problem, whatever m is. A single one adds in order of k. */
+int tgi_small_find_lanes(const tgi_machine *machine, const tgi_problem *p);
+
+/* Proposes the functions without stages. */
+void tgi_small_propose_direct(const tgi_machine *machine, const tgi_problem *p,
+                              tgi_proposal *proposal);
+
 /* Returns 1 for the row of each type that has relays. */
 int tgi_small_has_relay(const tgi_kernel *kernel);
 

@@ -15,7 +15,7 @@ static void prepare_direct(const tgi_problem *p, const tgi_proposal *proposal,
     const int cluster = proposal->decision.tile.direct_cluster;
     const int64_t cols = TGI_SMALL_DIRECT_THREADS / lanes;
     const int64_t units = tgi_divide_up(p->m, TGI_SMALL_DIRECT_ROWS) * p->n;
-    const int is_along = tgi_gemm_is_b_along_k(p);
+    const int is_along = proposal->decision.tile.is_direct_along;
     multiply->block[0] = (unsigned)(is_along ? lanes : cols);
     multiply->block[1] = (unsigned)(is_along ? cols : lanes);
     multiply->grid[0] = (unsigned)tgi_divide_up(units, cols);
@@ -35,7 +35,7 @@ static void prepare_short(const tgi_problem *p, const tgi_proposal *proposal,
     const tgi_tile_decision *decision = &proposal->decision.tile;
     const int lanes = decision->direct_lanes, cols = decision->short_cols;
     const int rows = TGI_SMALL_DIRECT_THREADS / lanes / cols;
-    const int is_along = tgi_gemm_is_b_along_k(p);
+    const int is_along = decision->is_direct_along;
     multiply->block[0] = (unsigned)(is_along ? lanes : cols);
     multiply->block[1] = (unsigned)(is_along ? cols : rows);
     multiply->block[2] = (unsigned)(is_along ? rows : lanes);
@@ -159,6 +159,8 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
         return;
     }
     if (proposal->decision.tile.direct_lanes) {
+        /* The function takes the order of its threads from this. */
+        prepared->args.b_along_k = proposal->decision.tile.is_direct_along;
         prepare_direct(&p, proposal, &prepared->multiply);
         return;
     }
@@ -251,6 +253,8 @@ static tg_status launch_short(const tgi_cuda_queue *queue, const tgi_call *call,
                            .c_batch = c->batch};
     if (!all.is_sum_alone)
         args.sums.d_type |= TGI_SHORT_TERMS;
+    if (prepared->args.problem.is_batch_invariant)
+        args.sums.d_type |= TGI_SHORT_PAIRS;
     return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
 }
 

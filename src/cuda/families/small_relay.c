@@ -6,7 +6,7 @@
 #include "kernels/small/small_shape.h"
 
 /* Relays read operands in small pieces, so that a larger product takes another row: the blocks of a
- * multiprocessor have at most so many rounds of loads. */
+ * multiprocessor have at most so many rounds of loads, and run at once. */
 #define ROUNDS_MAX 32.0
 #define WARP 32
 #define WARPS_MOST (TGI_SMALL_RELAY_THREADS / WARP)
@@ -24,7 +24,8 @@ typedef struct relay_tiling {
 static int has_few_rounds(const tgi_machine *machine, const tgi_tile_work *work)
 {
     const double warps = work->block_count * work->warps / WARPS;
-    return work->tile_count * warps <= ROUNDS_MAX * machine->gpu.sm_count;
+    return work->tile_count * warps <= ROUNDS_MAX * machine->gpu.sm_count &&
+           work->block_count <= (double)machine->gpu.blocks_per_sm * machine->gpu.sm_count;
 }
 
 int tgi_small_has_relay(const tgi_kernel *kernel)

@@ -64,18 +64,27 @@ int tgi_wgmma_is_relu_stored(const tgi_kernel *kernel, const tgi_problem *p)
 static int are_sums_unscaled(const tgi_problem *p)
 {
     const tgi_epilogue *e = &p->epilogue;
-    return e->alpha == 1.0 && e->a_scale == TG_SCALE_NONE && e->b_scale == TG_SCALE_NONE &&
-           !p->is_batch_invariant;
+    return e->alpha == 1.0 && e->a_scale == TG_SCALE_NONE && e->b_scale == TG_SCALE_NONE;
 }
 
 int tgi_wgmma_is_c_summed(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    return tgi_wgmma_find_c_source(kernel, p) != TGI_C_LATE && are_sums_unscaled(p);
+    return tgi_wgmma_find_c_source(kernel, p) != TGI_C_LATE && are_sums_unscaled(p) &&
+           !p->is_batch_invariant;
+}
+
+/* Returns 1 if the bias of a batch-invariant problem may be a product: rows of one family form it,
+ * and the bias lies along the caller's columns, so that its address does not depend on m. */
+static int is_bias_invariant(const tgi_problem *p)
+{
+    return tgi_type_is_fp8(p->type) &&
+           p->epilogue.bias == (p->is_swapped ? TG_BIAS_ROW : TG_BIAS_COL);
 }
 
 int tgi_wgmma_is_bias_staged(const tgi_kernel *kernel, const tgi_problem *p)
 {
     const tgi_epilogue *e = &p->epilogue;
     return may_add_early(kernel, p) && e->bias != TG_BIAS_NONE && e->beta == 0.0 &&
-           p->d_type == (tgi_type_is_fp8(p->type) ? TG_TYPE_BF16 : p->type) && are_sums_unscaled(p);
+           p->d_type == (tgi_type_is_fp8(p->type) ? TG_TYPE_BF16 : p->type) &&
+           are_sums_unscaled(p) && (!p->is_batch_invariant || is_bias_invariant(p));
 }

@@ -1,11 +1,13 @@
 /*
  * Forms products of family small without stages. Threads read their elements of A and B where they
  * lie, for a k so short, or a D so small, that stages and barriers would take longer than the
- * products. A thread has some rows of one column of D. Threads share out k. They are neighbours if
- * B lies along k, so that a warp reads a line; else they differ in the block's second dimension, so
- * that a warp reads a row. In a second function the blocks of a cluster share out k too, for a D of
- * few elements and a long k. It is one of its own, because code with a barrier of a cluster takes
- * longer even if the barrier is not reached.
+ * products. A thread has some rows of one column of D. Threads share out k. They are neighbours, so
+ * that a warp reads a line along k, or differ in the block's second dimension, so that a warp reads
+ * neighbouring columns. Sums of 32 neighbours are added in pairs, and then those of one group after
+ * another; other threads are added in order, or for a batch-invariant problem as neighbours are. In
+ * a second function the blocks of a cluster share out k too, for a D of few elements and a long k.
+ * It is one of its own, because code with a barrier of a cluster takes longer even if the barrier
+ * is not reached.
  *
  *     setup()      finds the thread's rows, its column and its first k
  *     load()       loads a thread's elements of some values of k, all at once
@@ -77,7 +79,7 @@ template <tg_type Type, int Is_clustered> struct tgi_direct {
     {
         const tgi_problem &p = args.problem;
         shared = memory;
-        is_along = args.b_along_k;
+        is_along = args.b_along_k; /* as the launch decides */
         lanes = is_along ? blockDim.x : blockDim.y;
         cols = TGI_SMALL_DIRECT_THREADS / lanes;
         lane = is_along ? threadIdx.x : threadIdx.y;
@@ -155,12 +157,26 @@ template <tg_type Type, int Is_clustered> struct tgi_direct {
                                            sum_type (&sum)[rows]) const
     {
         const int threads = TGI_SMALL_DIRECT_THREADS;
-        const int added = is_along ? 32 : 1; /* lanes whose sums shuffles have added */
+        const int is_paired = is_along || (Type != TG_TYPE_FP32 && args.problem.is_batch_invariant);
+        const int added = is_paired ? 32 : 1; /* lanes whose sums are added in pairs */
         if (is_along)
             add_neighbours(lanes, sum);
+        sum_type *const own = shared + lane * cols + thread_col;
 #pragma unroll
         for (int i = 0; i < rows; i++)
-            shared[i * threads + lane * cols + thread_col] = sum[i];
+            own[i * threads] = sum[i];
+        if (is_paired && !is_along) {
+#pragma unroll 1
+            for (int distance = min(lanes, added) / 2; distance > 0; distance /= 2) {
+                /* Without this barrier a thread would add a sum that another has yet to put. */
+                __syncthreads();
+                if (lane % added < distance) {
+#pragma unroll 1
+                    for (int i = 0; i < rows * threads; i += threads)
+                        own[i] += own[i + distance * cols];
+                }
+            }
+        }
         /* Without this barrier a thread would read sums that others have yet to put. */
         __syncthreads();
         if constexpr (Is_clustered) {

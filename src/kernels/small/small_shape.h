@@ -61,10 +61,12 @@ typedef struct tgi_sums_args {
     int64_t a_batch, b_batch, d_batch; /* from one batch entry to the next */
     int32_t m, n, k;
     int32_t d_type; /* a tg_type, TGI_SHORT_TERMS more if D is not sums alone (short function and
-                       relays) */
+                       relays), TGI_SHORT_PAIRS more if sums of threads are added in pairs (short
+                       function) */
 } tgi_sums_args;
 
 #define TGI_SHORT_TERMS 256
+#define TGI_SHORT_PAIRS 128
 
 /* The argument of the short function. Without terms, threads read only the sums. The flag that says
  * so lies in a line of constant memory that they read anyway. */

@@ -31,6 +31,8 @@ template <tg_type Type, int Along> struct tgi_short {
 
     /* FP64 has no terms here: code for them would be three times as long. */
     static constexpr int may_have_terms = Type != TG_TYPE_FP64;
+    /* FP32 has no batch-invariant problems here: with code for them others take longer. */
+    static constexpr int may_pair = Type != TG_TYPE_FP32;
 
     int lanes, lane; /* how many threads share out k, and this one */
     int row, col;    /* the thread's element of D */
@@ -84,8 +86,34 @@ template <tg_type Type, int Along> struct tgi_short {
         multiply(sum, next);
     }
 
-    /* Returns the sum over the threads that share out k, to the first of them. */
-    __device__ __forceinline__ sum_type add_lanes(sum_type *shared, sum_type sum) const
+    /* Returns the sum over threads that are no neighbours, to the first of them, in the order in
+     * which those of neighbours are added. */
+    __device__ __forceinline__ sum_type add_pairs(sum_type *own, int groups) const
+    {
+        constexpr int pairs = 32;
+#pragma unroll 1
+        for (int distance = min(lanes, pairs) / 2; distance > 0; distance /= 2) {
+            /* Without this barrier a thread would add a sum that another has yet to put. */
+            __syncthreads();
+            if (lane % pairs < distance)
+                *own += own[distance * groups];
+        }
+        /* Without this barrier the first lane would read a sum that its partner has yet to put. */
+        __syncthreads();
+        sum_type sum = *own;
+        if (lane == 0) {
+#pragma unroll 1
+            for (int i = pairs; i < lanes; i += pairs)
+                sum += own[i * groups];
+        }
+        return sum;
+    }
+
+    /* Returns the sum over the threads that share out k, to the first of them. Neighbours are added
+     * in pairs, 32 of them, and then in order. Other threads are added in order, or for a
+     * batch-invariant problem as neighbours are, which takes longer. */
+    __device__ __forceinline__ sum_type add_lanes(sum_type *shared, int is_paired,
+                                                  sum_type sum) const
     {
         constexpr int added = Along ? 32 : 1; /* lanes whose sums shuffles have added */
         if (Along) {
@@ -99,6 +127,8 @@ template <tg_type Type, int Along> struct tgi_short {
         const int group =
             Along ? threadIdx.z * blockDim.y + threadIdx.y : threadIdx.y * blockDim.x + threadIdx.x;
         shared[lane * groups + group] = sum;
+        if (may_pair && !Along && is_paired)
+            return add_pairs(shared + lane * groups + group, groups);
         /* Without this barrier the first lane would read sums that others have yet to put. */
         __syncthreads();
         if (lane == 0) {
@@ -115,7 +145,7 @@ template <tg_type Type, int Along> struct tgi_short {
     {
         const tgi_sums_args &p = args.sums;
         if (lanes > 1)
-            sum = add_lanes(shared, sum);
+            sum = add_lanes(shared, p.d_type & TGI_SHORT_PAIRS, sum);
         if (lane > 0 || !is_inside)
             return;
         const int64_t place = blockIdx.z * p.d_batch + row * p.d_row + col * p.d_col;

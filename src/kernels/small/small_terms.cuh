@@ -24,7 +24,7 @@ static __device__ __forceinline__ Bits tgi_read_short_term(const void *data, int
 
 static __device__ __forceinline__ tg_type tgi_find_short_d_type(const tgi_sums_args &args)
 {
-    return static_cast<tg_type>(args.d_type & (TGI_SHORT_TERMS - 1));
+    return static_cast<tg_type>(args.d_type & (TGI_SHORT_PAIRS - 1));
 }
 
 /* The compiler puts code for terms behind the rest. */
