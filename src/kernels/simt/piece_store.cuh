@@ -16,7 +16,7 @@
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TGI_STORE_SUMS __forceinline__
 #define TGI_STORE_TERMS __noinline__
-#define TGI_TERMS_ROWS 2
+#define TGI_TERMS_ROWS 4
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
 #define TGI_STORE_SUMS __forceinline__
 #define TGI_STORE_TERMS __forceinline__
