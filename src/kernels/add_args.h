@@ -1,5 +1,6 @@
 /*
- * Declares the argument of the functions of splits.cu that add splits where D is sums alone.
+ * Declares the arguments of the functions of splits.cu that add splits where D is sums alone, or
+ * sums with C or a bias.
  */
 #ifndef TGI_ADD_ARGS_H
 #define TGI_ADD_ARGS_H
@@ -16,5 +17,20 @@ typedef struct tgi_add_args {
     int32_t split_count;
     tg_type d_type;
 } tgi_add_args;
+
+/* Says how sums become D if not as they are: they are multiplied by alpha, get beta times C if beta
+ * is not 0, and a bias if there is one, and may be limited by RELU. */
+typedef struct tgi_add_terms {
+    const void *c, *bias; /* bias: NULL if there is none */
+    double alpha, beta;
+    int64_t c_row, c_col, c_batch;
+    int32_t bias_row, bias_col; /* elements from one row or column of D to the next */
+    tg_activation activation;   /* none or RELU */
+} tgi_add_terms;
+
+typedef struct tgi_add_terms_args {
+    tgi_add_args sums;
+    tgi_add_terms terms;
+} tgi_add_terms_args;
 
 #endif

@@ -190,28 +190,93 @@ static __device__ __forceinline__ void write_sums(const tgi_add_args &args, int 
             static_cast<double *>(args.d)[place[i]] = sum[i];
 }
 
-/* Adds the splits of a D that is sums alone. Places in D are found while the kernel before still
- * runs. */
-template <typename T> static __device__ __forceinline__ void add_sums(const tgi_add_args &args)
+/* Finds the elements of a matrix or vector that belong to neighbours in D from (row, col) on. */
+template <int Count, typename Index>
+static __device__ __forceinline__ void find_places(Index first, unsigned row, unsigned col, int n,
+                                                   Index row_stride, Index col_stride,
+                                                   Index (&place)[Count])
+{
+    int left_cols = n - col;
+    place[0] = first + row * row_stride + col * col_stride;
+#pragma unroll
+    for (int i = 1; i < Count; i++) {
+        const int is_row_over = --left_cols == 0;
+        place[i] = place[i - 1] + (is_row_over ? row_stride - (n - 1) * col_stride : col_stride);
+        left_cols = is_row_over ? n : left_cols;
+    }
+}
+
+/* The terms of the elements that row 0 of the threads finishes. They are copied to shared memory
+ * beside the splits: with registers for them fewer blocks would share a multiprocessor. */
+template <typename T> struct add_terms {
+    tgi_vector<T> c[TGI_ADD_COLS], bias[TGI_ADD_COLS];
+
+    /* Requests this thread's terms from (row, col) on, of which `left` lie in D. */
+    __device__ __forceinline__ void request(const tgi_add_terms &terms, unsigned row, unsigned col,
+                                            int n, int left)
+    {
+        constexpr int count = tgi_vector<T>::count;
+        int64_t c_place[count];
+        int bias_place[count];
+        find_places(blockIdx.y * terms.c_batch, row, col, n, terms.c_row, terms.c_col, c_place);
+        find_places(0, row, col, n, terms.bias_row, terms.bias_col, bias_place);
+        tgi_wait_for_stream();
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            const int is_inside = threadIdx.y == 0 && i < left;
+            tgi_copy_async_if<sizeof(T)>(tgi_shared_address(&c[threadIdx.x].element[i]),
+                                         static_cast<const T *>(terms.c) + c_place[i],
+                                         is_inside && terms.beta != 0.0);
+            tgi_copy_async_if<sizeof(T)>(tgi_shared_address(&bias[threadIdx.x].element[i]),
+                                         static_cast<const T *>(terms.bias) + bias_place[i],
+                                         is_inside && terms.bias);
+        }
+        tgi_copy_async_commit();
+    }
+
+    /* Applies this thread's terms. */
+    __device__ __forceinline__ void apply(const tgi_add_terms &terms, tgi_vector<T> &sum) const
+    {
+        tgi_copy_async_wait<0>();
+#pragma unroll
+        for (int i = 0; i < tgi_vector<T>::count; i++) {
+            T &value = sum.element[i];
+            TGI_COMBINE(value, TGI_MULTIPLY_FP64, TGI_FMA_FP64, terms.alpha, value,
+                        terms.beta != 0.0, terms.beta, c[threadIdx.x].element[i]);
+            if (terms.bias)
+                value = tgi_add_bias_fp64(value, bias[threadIdx.x].element[i]);
+            if (terms.activation == TG_ACTIVATION_RELU)
+                value = tgi_limit_sum(value);
+        }
+    }
+};
+
+/* Adds the splits of a D that is sums alone or, with HasTerms, sums with terms. Places are found
+ * while the kernel before still runs. */
+template <int HasTerms, typename T>
+static __device__ __forceinline__ void add_sums(const tgi_add_args &args,
+                                                const tgi_add_terms &terms)
 {
     constexpr int count = tgi_vector<T>::count;
     const int first = (blockIdx.x * TGI_ADD_COLS + threadIdx.x) * count;
+    const int left = args.total - first;
     const unsigned n = args.n, row = first / n, col = first % n;
-    int left_cols = n - col;
     int64_t place[count];
-    place[0] = blockIdx.y * args.d_batch + row * args.d_row + col * args.d_col;
-#pragma unroll
-    for (int i = 1; i < count; i++) {
-        const int is_row_over = --left_cols == 0;
-        place[i] = place[i - 1] + (is_row_over ? args.d_row - (n - 1) * args.d_col : args.d_col);
-        left_cols = is_row_over ? n : left_cols;
-    }
+    find_places(blockIdx.y * args.d_batch, row, col, n, args.d_row, args.d_col, place);
     const T *source =
         static_cast<const T *>(args.sums) + blockIdx.y * args.split_count * int64_t(args.total);
-    tgi_wait_for_stream();
-    const tgi_vector<T> sum = add_rows(source, first, args.total, args.split_count);
+    tgi_vector<T> sum;
+    if constexpr (HasTerms) {
+        __shared__ add_terms<T> own;
+        own.request(terms, row, col, n, left);
+        sum = add_rows(source, first, args.total, args.split_count);
+        own.apply(terms, sum);
+    } else {
+        tgi_wait_for_stream();
+        sum = add_rows(source, first, args.total, args.split_count);
+    }
     if (threadIdx.y == 0)
-        write_sums(args, args.total - first, place, sum.element);
+        write_sums(args, left, place, sum.element);
 }
 
 extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
@@ -229,11 +294,17 @@ extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX, FP6
 extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
     tgi_add_sums_fp32(const __grid_constant__ tgi_add_args args)
 {
-    add_sums<float>(args);
+    add_sums<0, float>(args, {});
 }
 
 extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX)
     tgi_add_sums_fp64(const __grid_constant__ tgi_add_args args)
 {
-    add_sums<double>(args);
+    add_sums<0, double>(args, {});
+}
+
+extern "C" __global__ void __launch_bounds__(TGI_ADD_COLS *TGI_ADD_ROWS_MAX, FP64_BLOCKS)
+    tgi_add_terms_fp64(const __grid_constant__ tgi_add_terms_args args)
+{
+    add_sums<1, double>(args.sums, args.terms);
 }

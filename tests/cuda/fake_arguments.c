@@ -24,9 +24,11 @@ const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const
     tg_type a_type = find_type(kernel), b_type = a_type;
     tgi_gemm_args to;
     const int adds_sums = strncmp(kernel, "tgi_add_sums_", 13) == 0;
-    if (adds_sums) {
+    const int adds_terms = strncmp(kernel, "tgi_add_terms_", 14) == 0;
+    if (adds_sums || adds_terms) {
         memset(expanded, 0, expanded_bytes);
-        return memcpy(expanded, argument, sizeof(tgi_add_args));
+        return memcpy(expanded, argument,
+                      adds_sums ? sizeof(tgi_add_args) : sizeof(tgi_add_terms_args));
     }
     if (strncmp(kernel, "tgi_strip_", 10) == 0) {
         tgi_strip_args strips;

@@ -30,7 +30,8 @@ void fake_release(void *memory);
 
 /* Returns the argument of a kernel. Those of the short function and of the strips of family small
  * are written to `expanded` as a tgi_gemm_args, zeros behind it, so that tests know one form of
- * operands. Behind a tgi_add_args, which is shorter than what tests record, there are zeros too. */
+ * operands. Behind a tgi_add_args or a tgi_add_terms_args, which are shorter than what tests
+ * record, there are zeros too. */
 const void *fake_expand_argument(const char *kernel, uint32_t batch_count, const void *argument,
                                  void *expanded, size_t expanded_bytes);
 

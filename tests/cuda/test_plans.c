@@ -247,10 +247,12 @@ static void test_panels(void **state)
          "tgi_add_sums_fp64", 65000000, 2},
         {"700x900x3000:fp64:batch=2:batch_invariant", "cuda_dmma_sm80_fp64_64x64x32",
          "tgi_add_sums_fp64", 30000000, 3},
+        {"700x900x3000:fp64:bias=col:act=relu", "cuda_dmma_sm80_fp64_64x64x32",
+         "tgi_add_terms_fp64", 0, 1},
         {"700x128x30000:nt:bf16:batch_invariant", "cuda_wgmma_sm90a_bf16_128x128x64",
          "tgi_wgmma_add_parts", 2000000, 3}};
     static float a[3 * 1000 * 4000], b[3 * 900 * 4000], d[3 * 1000 * 900];
-    const tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = a, .b = b, .d = d};
+    const tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = a, .b = b, .d = d, .bias = b};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fake_driver *fake = fake_reset();
         const tg_context_options context_options = {.struct_bytes = sizeof context_options,

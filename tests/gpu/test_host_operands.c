@@ -49,6 +49,8 @@ static void test_panels(void **state)
                  {"1x9001x113", 0},
                  {"9001x1x113:nt", 0},
                  {"7x11x30011:bf16", 0},
+                 {"33x47x6001:fp64:bias=row:alpha=-3:act=relu", 0},
+                 {"48x31x5000:nt:fp64:dcol:bias=col", 0},
                  {"301x203x0:beta=1", 1},
                  {"301x203x5:alpha=0:beta=1", 0},
                  {"1031x1033x517", 0},

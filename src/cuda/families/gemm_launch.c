@@ -84,18 +84,25 @@ tgi_call tgi_gemm_move_call(const tgi_call *call, int64_t batch, int64_t row, in
     return moved;
 }
 
-/* Returns 1 if D is the sums of its splits, of a type and a size that the functions for this case
- * have: they count in 32 bits. */
-static int adds_sums_alone(const tgi_gemm_args *args)
+/* The functions that add splits: `splits` has every epilogue, the others count in 32 bits. */
+enum { ADD_SPLITS, ADD_SUMS, ADD_TERMS };
+
+/* Returns which of them the product takes. */
+static int choose_add(const tgi_gemm_args *args)
 {
     const tgi_problem *p = &args->problem;
+    const tgi_epilogue *e = &p->epilogue;
     const int64_t most = INT32_MAX / 2;
-    return args->is_sum_alone && tgi_type_bytes(p->d_type) > 1 && p->m < most / p->n &&
-           p->batch_count <= TGI_GRID_HEIGHT_MAX;
+    if (p->m >= most / p->n || p->batch_count > TGI_GRID_HEIGHT_MAX)
+        return ADD_SPLITS;
+    if (args->is_sum_alone)
+        return tgi_type_bytes(p->d_type) > 1 ? ADD_SUMS : ADD_SPLITS;
+    return p->type == TG_TYPE_FP64 && e->activation <= TG_ACTIVATION_RELU ? ADD_TERMS : ADD_SPLITS;
 }
 
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)
 {
+    static const char *const names[] = {"splits", "sums", "terms"};
     const tgi_problem *p = &args->problem;
     if (args->split_count == 1)
         return;
@@ -107,28 +114,46 @@ void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)
         .grid = {(unsigned)tgi_divide_up(p->m * p->n, block_elems), (unsigned)batches, 1},
         .block = {TGI_ADD_COLS, tgi_gemm_count_add_rows(p, args->split_count), 1},
         .is_early = 1};
-    snprintf(add->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_add_%s_%s",
-             adds_sums_alone(args) ? "sums" : "splits", p->type == TG_TYPE_FP64 ? "fp64" : "fp32");
+    snprintf(add->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_add_%s_%s", names[choose_add(args)],
+             p->type == TG_TYPE_FP64 ? "fp64" : "fp32");
 }
 
 tg_status tgi_gemm_add_splits(const tgi_cuda_queue *queue, const tgi_gemm_args *args,
                               tgi_cuda_kernel *add)
 {
     const tgi_problem *p = &args->problem;
+    const tgi_epilogue *e = &p->epilogue;
+    const tgi_add_args sums = {.sums = args->workspace,
+                               .d = args->d,
+                               .d_row = p->d.row,
+                               .d_col = p->d.col,
+                               .d_batch = p->d.batch,
+                               .n = (int32_t)p->n,
+                               .total = (int32_t)(p->m * p->n),
+                               .split_count = args->split_count,
+                               .d_type = p->d_type};
     tgi_gemm_args all = *args;
-    tgi_add_args sums = {.sums = args->workspace,
-                         .d = args->d,
-                         .d_row = p->d.row,
-                         .d_col = p->d.col,
-                         .d_batch = p->d.batch,
-                         .n = (int32_t)p->n,
-                         .total = (int32_t)(p->m * p->n),
-                         .split_count = args->split_count,
-                         .d_type = p->d_type};
+    tgi_add_terms_args terms = {sums,
+                                {.c = args->c,
+                                 .bias = e->bias == TG_BIAS_NONE ? NULL : args->bias,
+                                 .alpha = e->alpha,
+                                 .beta = e->beta,
+                                 .c_row = p->c.row,
+                                 .c_col = p->c.col,
+                                 .c_batch = p->c.batch,
+                                 .bias_row = e->bias == TG_BIAS_ROW,
+                                 .bias_col = e->bias == TG_BIAS_COL,
+                                 .activation = e->activation}};
     if (args->split_count == 1)
         return TG_STATUS_OK;
-    return adds_sums_alone(args) ? tgi_cuda_run(queue, add, &sums, sizeof sums)
-                                 : tgi_cuda_run(queue, add, &all, sizeof all);
+    switch (choose_add(args)) {
+    case ADD_SUMS:
+        return tgi_cuda_run(queue, add, &terms.sums, sizeof terms.sums);
+    case ADD_TERMS:
+        return tgi_cuda_run(queue, add, &terms, sizeof terms);
+    default:
+        return tgi_cuda_run(queue, add, &all, sizeof all);
+    }
 }
 
 int64_t tgi_tile_count_prepared_bytes(const tgi_problem *problem, const tgi_proposal *proposal)

@@ -12,19 +12,23 @@
  * PTX. On Hopper, where the pieces of the store are unrolled, only the store through the epilogue
  * is called. A call in the path of every product may give sums other registers, of which two meet
  * in one bank. Before Hopper, with cp.async, calls make the image larger, and two rows of four
- * columns at once spill registers. */
+ * columns at once spill registers. The last two are the rows of four columns, and of a single one,
+ * that a thread finishes at once. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TGI_STORE_SUMS __forceinline__
 #define TGI_STORE_TERMS __noinline__
-#define TGI_TERMS_ROWS 2
+#define TGI_TERMS_ROWS 4
+#define TGI_TERMS_ELEMENT_ROWS 8
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
 #define TGI_STORE_SUMS __forceinline__
 #define TGI_STORE_TERMS __forceinline__
 #define TGI_TERMS_ROWS 1
+#define TGI_TERMS_ELEMENT_ROWS 4
 #else
 #define TGI_STORE_SUMS __noinline__
 #define TGI_STORE_TERMS __noinline__
 #define TGI_TERMS_ROWS 1
+#define TGI_TERMS_ELEMENT_ROWS 4
 #endif
 
 /* Returns the word of sum (row, col) in a tile of `Cols` columns. Groups of four columns are
@@ -93,7 +97,7 @@ static __device__ TGI_STORE_TERMS void store_columns(uint32_t address, const tgi
                                                      int row_skip, int col_skip)
 {
     constexpr int lanes = Cols / Vector, rows_apart = Threads / lanes,
-                  most = Vector == 4 ? TGI_TERMS_ROWS : 4;
+                  most = Vector == 4 ? TGI_TERMS_ROWS : TGI_TERMS_ELEMENT_ROWS;
     constexpr int at_once = most * rows_apart <= RowRun ? most : RowRun / rows_apart;
     static_assert(Rows % (at_once * rows_apart) == 0 && RowRun % (at_once * rows_apart) == 0,
                   "equal rows");

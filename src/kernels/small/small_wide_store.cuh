@@ -109,10 +109,10 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_wide_s
     finish_rows(const tgi_gemm_args &args, const tgi_block_tile &tile, const sum_type *from)
     {
         constexpr int across = Cols / Width, stride = Threads / across;
-        /* Eight rows at once pay for a whole column of 64; in other tiles C of units is slower. C
-         * of single columns of FP32 comes for 16 rows at once. */
-        constexpr int own_rows = Rows / stride, few = own_rows >= 64 ? 8 : 4;
-        constexpr int most = is_fma && Width == 1 ? 16 : few;
+        /* A thread waits once for C of all rows at once. More than four units of C take longer, and
+         * more than four rows of FP64 spill registers. */
+        constexpr int own_rows = Rows / stride, has_units = Width > 1 || Type == TG_TYPE_FP64;
+        constexpr int most = has_units ? 4 : is_fma ? 16 : 8;
         constexpr int at_once = own_rows < most ? own_rows : most;
         const tgi_problem &p = args.problem;
         const int col = tgi_thread() % across * Width;
