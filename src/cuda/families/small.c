@@ -243,6 +243,13 @@ static void try_short(const tgi_machine *machine, const tgi_problem *p, int lane
                                                   .direct_blocks = (int64_t)work.block_count};
 }
 
+int tgi_small_has_terms(const tgi_problem *p, int has_all)
+{
+    const unsigned terms = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
+    return (tgi_epilogue_find_used(&p->epilogue) & TGI_OPERANDS_EPILOGUE & ~terms) == 0 &&
+           (has_all || p->epilogue.activation <= TG_ACTIVATION_RELU);
+}
+
 /* Threads that are neighbours along x store to neighbouring places. */
 static void propose_short(const tgi_machine *machine, const tgi_problem *given,
                           tgi_proposal *proposal)
@@ -253,12 +260,8 @@ static void propose_short(const tgi_machine *machine, const tgi_problem *given,
     if (is_transposed)
         tgi_problem_transpose(&p);
     const int lanes_max = count_lanes_max(&p);
-    const unsigned terms = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
-    if (tgi_epilogue_find_used(&p.epilogue) & TGI_OPERANDS_EPILOGUE & ~terms)
-        return;
     if (!proposal->is_legal || p.m > most || p.n > most || p.k > most ||
-        p.batch_count > TGI_GRID_HEIGHT_MAX ||
-        (p.type == TG_TYPE_FP64 && !tgi_epilogue_is_sum_alone(&p.epilogue)))
+        p.batch_count > TGI_GRID_HEIGHT_MAX || !tgi_small_has_terms(&p, p.type != TG_TYPE_FP64))
         return;
     for (int lanes = 1; lanes <= lanes_max && lanes < 2 * p.k; lanes *= 2)
         try_short(machine, &p, lanes, is_transposed, proposal);
