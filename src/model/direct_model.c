@@ -203,8 +203,9 @@ double tgi_model_piece_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     const double *wide = f->piece_wide_s;
     const double blocks = work->block_count / gpu->sm_count;
     if (tgi_type_bytes(p->type) > 2) {
-        const double wide_s = wide[2] + work->block_k * wide[3];
-        return wide[0] + (work->block_k - 1.0) * wide[1] +
+        const int has_terms = !tgi_epilogue_is_sum_alone(&p->epilogue);
+        const double wide_s = wide[2] + work->block_k * wide[3] + has_terms * wide[4];
+        return wide[0] + (work->block_k - 1.0) * wide[1] + has_terms * f->short_terms_s[0] +
                fmax(blocks * wide_s, find_least_seconds(gpu, p));
     }
     const double block_s = f->piece_block_s[0] + work->block_k * f->piece_block_s[1 + by_elements];

@@ -75,7 +75,10 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     /* Two blocks that share a multiprocessor hide little of the start and the end of others. */
     const double rounds = ceil(work->block_count / gpu->sm_count) / work->blocks_per_sm;
     const double again_s = is_tma ? 0.0 : fmax(0.0, rounds - 1.0) * f->dmma_again_s;
-    double seconds = tgi_tile_block_seconds(gpu, work, stages, latency_s, compute_s) +
+    /* Columns of D^T are stored one element here, one there. */
+    const double moved = is_tma && work->is_moved ? (double)p->m * (double)p->n : 0.0;
+    const double moved_s = moved * (double)p->batch_count / gpu->sm_count * f->dmma_transposed_s;
+    double seconds = tgi_tile_block_seconds(gpu, work, stages, latency_s, compute_s) + moved_s +
                      tgi_tile_block_seconds(gpu, work, 1.0, block_s, block_s) + again_s +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
     return tgi_tile_base_seconds(gpu, p, work) + f->dmma_s[i] +

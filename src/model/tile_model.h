@@ -39,7 +39,7 @@ typedef struct tgi_tile_work {
     int blocks_per_sm; /* most resident blocks */
     int is_long;       /* 1: strips or relays of family small by the function for a longer k */
     int is_moved;      /* 1: strips of family small store rows between units of 16 bytes; family
-                        * batch stores D element by element */
+                        * batch stores D element by element; dmma_tma forms D^T */
     int is_rounding;   /* 1: a kernel of family mma rounds FP32 to TF32 beside its products */
     tgi_access access;
 } tgi_tile_work;

@@ -34,7 +34,7 @@ typedef struct tgi_tile_decision {
     int64_t split_elems, split_count;
     int64_t whole_rows; /* family mma: k of the tiles of these first rows of D is not split */
     int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
-    int is_transposed;  /* 1: families small, mma and bf16d compute D^T = B^T A^T */
+    int is_transposed;  /* 1: families small, mma, dmma_tma and bf16d compute D^T */
     int is_copied;      /* 1: threads copy the operands of family dmma_tma, which TMA cannot read */
     int short_cols;     /* columns of a block of the short function of family small; 0: another */
     int strip_cols;     /* columns of a warp of the strips of family small; 0: another */

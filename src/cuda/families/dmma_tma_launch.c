@@ -57,22 +57,25 @@ static void prepare_operand(dmma_tma_prepared *prepared, int i, const tgi_operan
         add_map(prepared, i, o, mapped->edge_lines, offsetof(tgi_tma_operand, edge_map));
 }
 
-static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_proposal *proposal,
-                    void *block)
+static void prepare(const tgi_machine *machine, const tgi_problem *given,
+                    const tgi_proposal *proposal, void *block)
 {
     const tgi_kernel *kernel = proposal->kernel;
     dmma_tma_prepared *prepared = block;
     tgi_gemm_args *args = &prepared->tile.args;
+    tgi_problem p = *given;
     tgi_operand operand[2];
     (void)machine;
-    tgi_tile_prepare(p, proposal, &prepared->tile);
+    if (proposal->decision.tile.is_transposed)
+        tgi_problem_transpose(&p);
+    tgi_tile_prepare(&p, proposal, &prepared->tile);
     tgi_tile_set_entry_grid(kernel, &prepared->tile);
     prepared->is_copied = proposal->decision.tile.is_copied;
     if (prepared->is_copied) {
         snprintf(prepared->tile.multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s_copied", kernel->name);
         return;
     }
-    tgi_dmma_tma_describe(p, operand);
+    tgi_dmma_tma_describe(&p, operand);
     args->a_along_k = !operand[0].is_across;
     args->b_along_k = !operand[1].is_across;
     prepared->args.gemm = *args;
@@ -84,7 +87,9 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     dmma_tma_prepared *prepared = block;
-    const void *const base[2] = {call->a, call->b};
+    const int is_transposed = prepared->tile.is_transposed;
+    const void *const base[2] = {is_transposed ? call->b : call->a,
+                                 is_transposed ? call->a : call->b};
     tgi_dmma_tma_args args;
     if (prepared->is_copied)
         return tgi_tile_launch(queue, call, &prepared->tile);
@@ -92,7 +97,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
         tgi_tensor_fill(queue->device, &prepared->slots, base, &prepared->args, &args, sizeof args);
     if (status)
         return status;
-    tgi_gemm_complete_args(call, 0, &args.gemm);
+    tgi_gemm_complete_args(call, is_transposed, &args.gemm);
     status = tgi_cuda_run(queue, &prepared->tile.multiply, &args, sizeof args);
     return status ? status : tgi_gemm_add_splits(queue, &args.gemm, &prepared->tile.add);
 }

@@ -239,6 +239,13 @@ static void try_short(const tgi_machine *machine, const tgi_problem *p, const di
                                                   .direct_blocks = (int64_t)blocks};
 }
 
+int tgi_small_has_terms(const tgi_problem *p, int has_all)
+{
+    const unsigned terms = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
+    return (tgi_epilogue_find_used(&p->epilogue) & TGI_OPERANDS_EPILOGUE & ~terms) == 0 &&
+           (has_all || p->epilogue.activation <= TG_ACTIVATION_RELU);
+}
+
 /* Threads that are neighbours along x store to neighbouring places. */
 static void propose_short(const tgi_machine *machine, const tgi_problem *given,
                           tgi_proposal *proposal)
@@ -249,12 +256,8 @@ static void propose_short(const tgi_machine *machine, const tgi_problem *given,
     const int lanes = tgi_small_find_lanes(machine, given);
     if (tiling.is_transposed)
         tgi_problem_transpose(&p);
-    const unsigned terms = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
-    if (tgi_epilogue_find_used(&p.epilogue) & TGI_OPERANDS_EPILOGUE & ~terms)
-        return;
     if (!proposal->is_legal || p.m > most || p.n > most || p.k > most ||
-        p.batch_count > TGI_GRID_HEIGHT_MAX ||
-        (p.type == TG_TYPE_FP64 && !tgi_epilogue_is_sum_alone(&p.epilogue)))
+        p.batch_count > TGI_GRID_HEIGHT_MAX || !tgi_small_has_terms(&p, p.type != TG_TYPE_FP64))
         return;
     for (tiling.is_along = 0; tiling.is_along < 2; tiling.is_along++)
         for (tiling.lanes = 1;

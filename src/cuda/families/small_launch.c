@@ -28,8 +28,8 @@ static void prepare_direct(const tgi_problem *p, const tgi_proposal *proposal,
              cluster > 1 ? "cluster_" : "", tg_get_type_name(p->type));
 }
 
-/* Prepares the launch of the short function. */
-static void prepare_short(const tgi_problem *p, const tgi_proposal *proposal,
+/* Prepares the launch of the short function. That of FP64 is another one for terms. */
+static void prepare_short(const tgi_problem *p, const tgi_proposal *proposal, int has_terms,
                           tgi_cuda_kernel *multiply)
 {
     const tgi_tile_decision *decision = &proposal->decision.tile;
@@ -43,12 +43,13 @@ static void prepare_short(const tgi_problem *p, const tgi_proposal *proposal,
     multiply->grid[1] = (unsigned)tgi_divide_up(p->m, rows);
     multiply->grid[2] = (unsigned)p->batch_count;
     multiply->shared_bytes = 0;
-    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_short_%s_%s",
-             is_along ? "along" : "across", tg_get_type_name(p->type));
+    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_short_%s%s_%s",
+             has_terms && p->type == TG_TYPE_FP64 ? "terms_" : "", is_along ? "along" : "across",
+             tg_get_type_name(p->type));
 }
 
 /* Prepares the launch of pieces. */
-static void prepare_pieces(const tgi_problem *p, const tgi_proposal *proposal,
+static void prepare_pieces(const tgi_problem *p, const tgi_proposal *proposal, int has_terms,
                            tgi_cuda_kernel *multiply)
 {
     const tgi_tile_decision *decision = &proposal->decision.tile;
@@ -61,7 +62,10 @@ static void prepare_pieces(const tgi_problem *p, const tgi_proposal *proposal,
     multiply->grid[2] = (unsigned)p->batch_count;
     multiply->shared_bytes = 0;
     snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_piece_%s_%s",
-             has_units ? "units" : "elements", tg_get_type_name(p->type));
+             has_terms   ? "terms"
+             : has_units ? "units"
+                         : "elements",
+             tg_get_type_name(p->type));
 }
 
 /* Prepares the launch of outer products. Where rows of D begin within units, they have parts of one
@@ -138,12 +142,13 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
     if (proposal->decision.tile.is_transposed)
         tgi_problem_transpose(&p);
     tgi_tile_prepare(&p, proposal, prepared);
+    const int has_terms = !prepared->args.is_sum_alone;
     if (proposal->decision.tile.short_cols) {
-        prepare_short(&p, proposal, &prepared->multiply);
+        prepare_short(&p, proposal, has_terms, &prepared->multiply);
         return;
     }
     if (proposal->decision.tile.piece_cols) {
-        prepare_pieces(&p, proposal, &prepared->multiply);
+        prepare_pieces(&p, proposal, has_terms, &prepared->multiply);
         return;
     }
     if (proposal->decision.tile.outer_across) {
@@ -238,6 +243,7 @@ static tg_status launch_relay(const tgi_cuda_queue *queue, const tgi_call *call,
     return tgi_cuda_run(queue, &prepared->multiply, &args, sizeof args);
 }
 
+/* Launches the short function, or pieces with terms. */
 static tg_status launch_short(const tgi_cuda_queue *queue, const tgi_call *call,
                               tgi_tile_prepared *prepared, const tgi_sums_args *sums)
 {
@@ -282,7 +288,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
                           .n = (int32_t)p->n,
                           .k = (int32_t)p->k,
                           .d_type = (int32_t)p->d_type};
-    if (prepared->short_cols)
+    if (prepared->short_cols || (prepared->piece_cols && !prepared->args.is_sum_alone))
         return launch_short(queue, call, prepared, &args);
     if (prepared->strip_cols)
         return launch_strips(queue, call, prepared, &args);

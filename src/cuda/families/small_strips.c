@@ -32,18 +32,19 @@ static int has_strip_lines(const tgi_problem *p)
             (p->k <= TGI_SMALL_STRIP_K_MAX && has_units && p->k % 8 == 0));
 }
 
-/* Returns 1 if the problem is sums alone, and its D has contiguous rows and no more elements a side
- * than the functions of this file count. */
+/* Returns 1 if D has contiguous rows and no more elements a side than the functions of this file
+ * count. */
 static int has_rows(const tgi_problem *p)
 {
     const int64_t most = INT32_MAX / 2;
-    return tgi_epilogue_is_sum_alone(&p->epilogue) && p->d.col == 1 && p->m <= most &&
-           p->n <= most && p->batch_count <= TGI_GRID_HEIGHT_MAX;
+    return p->d.col == 1 && p->m <= most && p->n <= most && p->batch_count <= TGI_GRID_HEIGHT_MAX;
 }
 
-/* Returns 1 if pieces and strips store a D of this type. */
-static int has_narrow_type(const tgi_problem *p)
+/* Returns 1 if pieces and strips of narrow types form this D, which is sums alone. */
+static int is_narrow_sum(const tgi_problem *p)
 {
+    if (!tgi_epilogue_is_sum_alone(&p->epilogue))
+        return 0;
     return tgi_type_bytes(p->type) == 2 ? p->d_type == p->type : tgi_type_bytes(p->d_type) == 2;
 }
 
@@ -81,7 +82,7 @@ static void try_pieces(const tgi_machine *machine, const tgi_problem *p, int is_
     const int by_units = has_units(p);
     const int64_t pieces = tgi_small_count_pieces(p, by_units);
     const int rows = TGI_SMALL_PIECE_ROWS((int)tgi_type_bytes(p->type));
-    int across = TGI_SMALL_PIECE_ACROSS;
+    int across = TGI_SMALL_PIECE_ACROSS((int)tgi_type_bytes(p->type));
     while (across > 1 && across / 2 >= pieces)
         across /= 2;
     const int64_t down = tgi_divide_up(p->m, rows * (TGI_SMALL_PIECE_THREADS / across));
@@ -153,11 +154,13 @@ void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *giv
         return;
     if (tgi_type_bytes(p.type) > 2) {
         const int is_fit = is_free ? proposal->is_legal : tgi_small_takes_one_lane(machine, given);
-        if (is_fit && p.k <= WIDE_PIECE_K_MAX)
+        const int has_terms = p.type == TG_TYPE_FP64 && tgi_small_has_terms(&p, 0);
+        if (is_fit && p.k <= WIDE_PIECE_K_MAX &&
+            (has_terms || tgi_epilogue_is_sum_alone(&p.epilogue)))
             try_pieces(machine, &p, is_transposed, proposal);
         return;
     }
-    if (!has_narrow_type(&p))
+    if (!is_narrow_sum(&p))
         return;
     if (is_free ? proposal->is_legal : tgi_small_is_product(&p))
         try_pieces(machine, &p, is_transposed, proposal);
@@ -182,7 +185,8 @@ void tgi_small_propose_outer(const tgi_machine *machine, const tgi_problem *give
     const int is_transposed = p.d.col != 1;
     if (is_transposed)
         tgi_problem_transpose(&p);
-    if (!proposal->is_legal || !has_rows(&p) || p.k > TGI_SMALL_OUTER_K_MAX)
+    if (!proposal->is_legal || !has_rows(&p) || p.k > TGI_SMALL_OUTER_K_MAX ||
+        !tgi_epilogue_is_sum_alone(&p.epilogue))
         return;
     const int64_t units = tgi_divide_up(p.n, TGI_SMALL_OUTER_COLS);
     const int across = find_outer_lanes(units);

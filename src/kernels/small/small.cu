@@ -28,11 +28,13 @@
     }
 
 TGI_SMALL_DIRECT(fp32)
-TGI_SMALL_SHORT(fp32)
+TGI_SMALL_SHORT(short, fp32, TGI_TERMS_ASKED)
 TGI_SMALL_PIECE(fp32)
 TGI_SMALL_DIRECT(fp64)
-TGI_SMALL_SHORT(fp64)
+TGI_SMALL_SHORT(short, fp64, TGI_TERMS_NONE)
+TGI_SMALL_SHORT(short_terms, fp64, TGI_TERMS_SIMPLE)
 TGI_SMALL_PIECE(fp64)
+TGI_SMALL_PIECE_TERMS(fp64)
 
 #define TGI_IMAGE_small TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \

@@ -91,7 +91,7 @@ typedef struct tgi_short_args {
  * ACROSS have the same row. A thread has these columns of D, which are neighbours, of these rows,
  * which are as far apart as the block has rows of threads. */
 #define TGI_SMALL_PIECE_THREADS 128
-#define TGI_SMALL_PIECE_ACROSS 16
+#define TGI_SMALL_PIECE_ACROSS(elem_bytes) ((elem_bytes) == 2 ? 16 : 32)
 #define TGI_SMALL_PIECE_COLS(elem_bytes) (16 / (elem_bytes))
 #define TGI_SMALL_PIECE_ROWS(elem_bytes) ((elem_bytes) == 2 ? 1 : 2)
 #define TGI_SMALL_PIECE_K_MAX 4

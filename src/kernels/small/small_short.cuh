@@ -19,7 +19,7 @@
 /* Type is the type of A and B. If Along is 1, threads that share out k are neighbours along x, and
  * the block's other dimensions are columns and rows of D. Otherwise its dimensions are columns,
  * rows and the threads that share out k. */
-template <tg_type Type, int Along> struct tgi_short {
+template <tg_type Type, int Along, tgi_terms_kind Kind> struct tgi_short {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
     typedef tgi_direct<Type, 0> direct;
@@ -29,10 +29,10 @@ template <tg_type Type, int Along> struct tgi_short {
         elem a[Loads], b[Loads];
     };
 
-    /* FP64 has no terms here: code for them would be three times as long. */
-    static constexpr int may_have_terms = Type != TG_TYPE_FP64;
     /* FP32 has no batch-invariant problems here: with code for them others take longer. */
     static constexpr int may_pair = Type != TG_TYPE_FP32;
+    typedef typename tgi_terms_of<Type>::bits bits;
+    typedef tgi_short_terms<bits> terms;
 
     int lanes, lane; /* how many threads share out k, and this one */
     int row, col;    /* the thread's element of D */
@@ -141,7 +141,7 @@ template <tg_type Type, int Along> struct tgi_short {
 
     /* A sum of -0 becomes +0, as in other rows of the order of one lane. */
     __device__ __forceinline__ void finish(const tgi_short_args &args, sum_type *shared,
-                                           const tgi_short_terms<uint32_t> &own, sum_type sum) const
+                                           const terms &own, sum_type sum) const
     {
         const tgi_sums_args &p = args.sums;
         if (lanes > 1)
@@ -150,9 +150,8 @@ template <tg_type Type, int Along> struct tgi_short {
             return;
         const int64_t place = blockIdx.z * p.d_batch + row * p.d_row + col * p.d_col;
         sum += 0;
-        if constexpr (may_have_terms)
-            if (tgi_has_short_terms(p))
-                sum = tgi_apply_terms(args, tgi_find_short_d_type(p), own, sum);
+        if (tgi_has_short_terms<Kind>(p))
+            sum = tgi_apply_terms<Kind>(args, tgi_find_short_d_type(p), own, sum);
         if constexpr (Type == TG_TYPE_FP64)
             static_cast<double *>(p.d)[place] = sum;
         else
@@ -169,12 +168,12 @@ template <tg_type Type, int Along> struct tgi_short {
         body.setup(args.sums);
         int left = body.is_inside ? args.sums.k - body.lane : 0;
         sum_type sum = 0;
-        tgi_short_terms<uint32_t> own = {};
+        terms own = {};
         tgi_wait_for_stream();
-        if (may_have_terms && tgi_has_short_terms(args.sums))
+        if (tgi_has_short_terms<Kind>(args.sums))
             if (body.lane == 0 && body.is_inside)
-                own = tgi_request_terms<uint32_t>(args, tgi_find_short_d_type(args.sums), body.row,
-                                                  body.col);
+                own = tgi_request_terms<bits>(args, tgi_find_short_d_type(args.sums), body.row,
+                                              body.col);
 #pragma unroll 1
         for (; left > body.lanes; left -= TGI_SMALL_DIRECT_LOADS * body.lanes)
             body.template add<TGI_SMALL_DIRECT_LOADS>(left, sum);
@@ -185,13 +184,13 @@ template <tg_type Type, int Along> struct tgi_short {
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
-#define TGI_SMALL_SHORT(type)
+#define TGI_SMALL_SHORT(name, type, kind)
 #else
-#define TGI_SMALL_SHORT(type)                                                                      \
-    TGI_BODY_KERNEL(tgi_short_along_##type, tgi_short_args, (TGI_SMALL_DIRECT_THREADS),            \
-                    tgi_short<TGI_TYPE_OF(type), 1>)                                               \
-    TGI_BODY_KERNEL(tgi_short_across_##type, tgi_short_args, (TGI_SMALL_DIRECT_THREADS),           \
-                    tgi_short<TGI_TYPE_OF(type), 0>)
+#define TGI_SMALL_SHORT(name, type, kind)                                                          \
+    TGI_BODY_KERNEL(tgi_##name##_along_##type, tgi_short_args, (TGI_SMALL_DIRECT_THREADS),         \
+                    tgi_short<TGI_TYPE_OF(type), 1, kind>)                                         \
+    TGI_BODY_KERNEL(tgi_##name##_across_##type, tgi_short_args, (TGI_SMALL_DIRECT_THREADS),        \
+                    tgi_short<TGI_TYPE_OF(type), 0, kind>)
 #endif
 
 #endif
