@@ -49,7 +49,7 @@ int32_t tgi_gemm_choose_group_rows(const tgi_gpu *gpu, const tgi_kernel *kernel,
 
 static void check_vectors(const void *data, tg_type type, int32_t *vector_elems)
 {
-    if ((uintptr_t)data % (uintptr_t)(*vector_elems * tgi_type_bytes(type)))
+    if (*vector_elems > 1 && (uintptr_t)data % (uintptr_t)(*vector_elems * tgi_type_bytes(type)))
         *vector_elems = 1;
 }
 
