@@ -27,7 +27,7 @@ static step_seconds find_step_seconds(const tgi_wgmma_case *c, const tgi_wgmma_r
         tgi_kernels_has_slices(kernel) ? kernel->tile_rows * kernel->tile_cols * 4.0 : 0.0;
     /* FP8 multiplies two stages at once. */
     const double multiplied_stages = tgi_type_is_fp8(kernel->type) ? 2.0 : 1.0;
-    return (step_seconds){.busy_s = fmax(multiply_s, fill_s),
+    return (step_seconds){.busy_s = fmax(multiply_s, fill_s) * c->work->sm_blocks,
                           .wait_s = tgi_wgmma_wait_seconds(c),
                           .later_ratio = tgi_wgmma_later_wait_ratio(c, readers),
                           .request_s = tgi_wgmma_is_narrow(c) ? c->figures->wgmma_request_s : 0.0,
@@ -54,6 +54,18 @@ static double count_whole_steps(const tgi_wgmma_work *work)
     return work->cluster_splits > 1 ? work->split_steps : work->step_count;
 }
 
+/* Returns the seconds of all rounds of whole tiles, of which one takes tile_s. With two blocks on a
+ * multiprocessor one waits while the other multiplies. */
+static double find_rounds_seconds(const tgi_wgmma_case *c, const step_seconds *step, double tile_s)
+{
+    const tgi_wgmma_work *work = c->work;
+    const double rounds = ceil(work->whole_count / work->slot_count);
+    const double later_s = work->sm_blocks > 1
+                               ? c->figures->few_later_tile_s + work->step_count * step->busy_s
+                               : tile_s;
+    return rounds > 0.0 ? tile_s + (rounds - 1.0) * fmin(tile_s, later_s) : 0.0;
+}
+
 /* Returns the seconds of all rounds of tiles, apart from memory's rate. */
 static double find_own_seconds(const tgi_wgmma_case *c, const step_seconds *step,
                                double memory_share)
@@ -61,7 +73,7 @@ static double find_own_seconds(const tgi_wgmma_case *c, const step_seconds *step
     const tgi_wgmma_work *work = c->work;
     const double slots = work->slot_count, split_units = work->split_tile_count * work->split_count;
     const double tile_s = find_tile_seconds(c, step, count_whole_steps(work), memory_share);
-    return ceil(work->whole_count / slots) * tile_s +
+    return find_rounds_seconds(c, step, tile_s) +
            ceil(split_units / slots) * find_tile_seconds(c, step, work->split_steps, memory_share);
 }
 
@@ -95,7 +107,8 @@ static double find_least_seconds(const tgi_wgmma_case *c, const step_seconds *st
     const double before = ceil(work->whole_count / work->slot_count) - 1.0;
     const double before_s = before * work->slot_count * tile_memory_s;
     const double tile_s = find_tile_seconds(c, step, count_whole_steps(work), memory_share);
-    if (!tgi_wgmma_is_narrow(c) || work->split_tile_count > 0.0 || before < 1.0)
+    if (!tgi_wgmma_is_narrow(c) || work->split_tile_count > 0.0 || before < 1.0 ||
+        work->sm_blocks > 1)
         return 0.0;
     return join_seconds(before * tile_s, c->figures->wgmma_memory_start_s + before_s) +
            join_seconds(tile_s, memory_s - before_s);

@@ -167,10 +167,10 @@ double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double rounds, double
         return rounds * boxes *
                (f->slice_epilogue_s[is_transposed(c->problem)] + (e->beta != 0.0) * f->slice_c_s +
                 (e->activation > TG_ACTIVATION_RELU) * f->slice_activation_s);
-    /* Every wait for terms but the last passes while the next tile is copied. Threads that read C
-     * do so in every round. */
-    return fmin(rounds, 1.0 + (rounds - 1.0) * f->wgmma_epilogue_later_share) *
-               find_terms_seconds(c, boxes) -
+    /* Every wait for terms but the last passes while the next tile is copied, but not where another
+     * block shares the multiprocessor. Threads that read C do so in every round. */
+    const double later_share = c->work->sm_blocks > 1 ? 1.0 : f->wgmma_epilogue_later_share;
+    return fmin(rounds, 1.0 + (rounds - 1.0) * later_share) * find_terms_seconds(c, boxes) -
            fmin(rounds, 1.0) * find_summed_seconds(c) +
            rounds * (find_activation_seconds(c, boxes) +
                      (is_c_staged(c) ? 0.0 : find_c_seconds(c, boxes)));

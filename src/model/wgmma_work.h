@@ -23,6 +23,7 @@ typedef struct tgi_wgmma_work {
     int tile_rows;                        /* rows of D in a tile, at most the kernel's */
     int cluster_rows;                     /* tiles of a cluster, one below the other */
     int group_rows;                       /* rows of clusters down which clusters are numbered */
+    int sm_blocks;                        /* blocks that share a multiprocessor */
     int cluster_splits;                   /* blocks of a cluster that split k of one tile */
     double slot_count;                    /* clusters that run at once */
     double whole_count, split_tile_count; /* clusters of whole tiles, and of split-K tiles */

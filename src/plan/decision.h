@@ -88,6 +88,7 @@ typedef struct tgi_wgmma_decision {
     int tile_rows, cluster_rows, cluster_splits;
     /* Family few: stages of a block, bytes of a stage, and those of A in it; else 0. */
     int stage_count, stage_bytes, a_stage_bytes;
+    int sm_blocks;     /* blocks that share a multiprocessor */
     int is_transposed; /* 1: the kernel computes D^T = B^T A^T */
     tgi_slice_panel panel;
 } tgi_wgmma_decision;

@@ -26,7 +26,8 @@ OTHER_NAMES = {f"cuda_small_sm89_{kind}_32x32x64": "tgi_strip_64_fp8"
 # of its products, around the call of code for edges. Of attention's rows for Hopper the warpgroup
 # that copies spills, and the others in steps at an edge, those of few keys between subtiles; its
 # rows of mma.sync keep there what is for all steps. Of the rows of src/kernels/wgmma the largest
-# of family loose has some, whose warpgroups have fewer registers, in activations for a D of FP32.
+# of family loose has some, whose warpgroups have fewer registers, in activations for a D of FP32,
+# and 64 x 128 of family few, of which two blocks share a multiprocessor, where it has terms.
 # Rows of family dot spill around the epilogue, the wide tile of FP64 two registers.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_small_sm75_fp32_16x16x32": (8, 4, 4),
@@ -34,6 +35,8 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_dot_sm80_bf16_32x64x128": (112, 196, 332),
                 "cuda_dot_sm80_fp16_32x64x128": (112, 196, 332),
                 **{f"cuda_loose_sm90a_{kind}_128x256x64": (120, 116, 124)
+                   for kind in ("bf16", "fp16")},
+                **{f"cuda_few_sm90a_{kind}_64x128x64": (232, 364, 324)
                    for kind in ("bf16", "fp16")},
                 **{f"cuda_attend_sm90a_{kind}_{tile}": (128, 176, 232)
                    for kind in ("bf16", "fp16") for tile in ("192x64", "128x128", "128x192",

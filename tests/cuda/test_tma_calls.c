@@ -261,6 +261,70 @@ static void test_start_of_the_next_kernel(void **state)
     fake_reach()->argument_kernels = NULL;
 }
 
+/* Two blocks of tiles of 64 rows share a multiprocessor if there are more tiles than those. */
+static void test_two_blocks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem;
+        unsigned block_count;
+    } cases[] = {{"64x64x64:nt:bf16:d=bf16:batch=1000", 264},
+                 {"64x64x64:nt:bf16:d=bf16:batch=200", 200},
+                 {"64x64x64:nt:bf16:d=bf16:batch=132", 132},
+                 {"64x64x64:nt:bf16:d=bf16:batch=1000:batch_invariant", 132}};
+    tg_context *context = fake_open_context("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tg_plan *plan = make_plan(context, cases[i].problem, "cuda_few_sm90a_bf16_64x64x64");
+        run(plan, 0);
+        if (fake_reach()->grid[0] != cases[i].block_count)
+            fail_msg("%s has %u blocks", cases[i].problem, fake_reach()->grid[0]);
+        tg_destroy_plan(plan);
+    }
+    tg_destroy_context(context);
+}
+
+/* Family small loads two neighbours in k, or of one k, at once if all such pairs are aligned and
+ * units of 16 bytes along k are not. */
+static void test_pairs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem;
+        size_t a_offset_bytes;
+        int a_elems, b_elems;
+    } cases[] = {{"16x3840x322:nt:bf16:d=bf16", 0, 2, 2},
+                 {"16x3840x322:nt:bf16:d=bf16", 4, 2, 2},
+                 {"16x3840x322:nt:bf16:d=bf16", 2, 1, 2},
+                 {"16x3840x320:nt:bf16:d=bf16", 0, 8, 8},
+                 {"16x3840x323:nt:bf16:d=bf16", 0, 1, 1},
+                 {"16x3842x320:nn:bf16:d=bf16", 0, 8, 2},
+                 {"17x3842x320:tn:bf16:d=bf16", 0, 1, 2},
+                 {"16x3842x320:nn:bf16:d=bf16:ldb=3843", 0, 8, 1},
+                 {"16x3840x321:nt:bf16:d=bf16:lda=322", 0, 1, 1},
+                 {"16x3840x322:nt:bf16:d=bf16:batch=2", 0, 2, 2},
+                 {"16x3840x322:nt:bf16:d=bf16:batch=2:bsa=5153", 0, 1, 2}};
+    fake_reset()->argument_bytes = sizeof(tgi_gemm_args);
+    fake_reach()->argument_kernels = "cuda_small";
+    tg_context *context = fake_open_context("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tg_plan *plan = make_plan(context, cases[i].problem, "cuda_small_sm80_bf16_16x16x256");
+        const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                    .a = memory[0] + cases[i].a_offset_bytes,
+                                    .b = memory[1],
+                                    .d = memory[3]};
+        tgi_gemm_args args;
+        assert_int_equal(tg_execute_plan(plan, &buffers), 0);
+        memcpy(&args, fake_reach()->argument, sizeof args);
+        if (args.a_vector_elems != cases[i].a_elems || args.b_vector_elems != cases[i].b_elems)
+            fail_msg("%s: %d of A and %d of B at once", cases[i].problem, args.a_vector_elems,
+                     args.b_vector_elems);
+        tg_destroy_plan(plan);
+    }
+    tg_destroy_context(context);
+    fake_reach()->argument_bytes = 0;
+    fake_reach()->argument_kernels = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_boxes_of_c),
@@ -268,6 +332,8 @@ int main(void)
                                        cmocka_unit_test(test_offset_operands_of_fp64),
                                        cmocka_unit_test(test_layouts_of_fp64),
                                        cmocka_unit_test(test_far_lines),
-                                       cmocka_unit_test(test_start_of_the_next_kernel)};
+                                       cmocka_unit_test(test_start_of_the_next_kernel),
+                                       cmocka_unit_test(test_two_blocks),
+                                       cmocka_unit_test(test_pairs)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

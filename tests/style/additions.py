@@ -55,8 +55,8 @@ def add_family(tree):
         text = "".join(tree.read(planner + name) for name in names)
         return rename(text.replace('#include "cuda/families/small.h"\n', header))
 
-    tree.write(rename(planner + ".c"), join(".c", "_direct.c", "_strips.c", "_relay.c", "_chains.c",
-                                             "_lines.c"))
+    tree.write(rename(planner + ".c"), join(".c", "_direct.c", "_loads.c", "_strips.c", "_relay.c",
+                                             "_chains.c", "_lines.c"))
     relay_args = f'#include "{folder[4:]}small_relay_args.h"\n'
     tree.write(rename(planner + "_launch.c"),
                join("_launch.c").replace(rename(relay_args),

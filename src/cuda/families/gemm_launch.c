@@ -47,9 +47,9 @@ int32_t tgi_gemm_choose_group_rows(const tgi_gpu *gpu, const tgi_kernel *kernel,
     return (int32_t)tgi_divide_up(tile_rows, tgi_divide_up(tile_rows, most));
 }
 
-static void check_vectors(const void *data, int32_t *vector_elems)
+static void check_vectors(const void *data, tg_type type, int32_t *vector_elems)
 {
-    if ((uintptr_t)data % TGI_GEMM_VECTOR_BYTES)
+    if (*vector_elems > 1 && (uintptr_t)data % (uintptr_t)(*vector_elems * tgi_type_bytes(type)))
         *vector_elems = 1;
 }
 
@@ -68,9 +68,10 @@ void tgi_gemm_complete_args(const tgi_call *call, int is_transposed, tgi_gemm_ar
 #include "core/operands.def"
 #undef TGI_OPERAND
     args->workspace = call->workspace;
-    check_vectors(args->a, &args->a_vector_elems);
-    check_vectors(args->b, &args->b_vector_elems);
-    check_vectors(args->d, &args->d_vector_elems);
+    const tg_type type = args->problem.type, d_type = args->problem.d_type;
+    check_vectors(args->a, type, &args->a_vector_elems);
+    check_vectors(args->b, type, &args->b_vector_elems);
+    check_vectors(args->d, d_type, &args->d_vector_elems);
 }
 
 tgi_call tgi_gemm_move_call(const tgi_call *call, int64_t batch, int64_t row, int64_t col)

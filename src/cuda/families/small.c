@@ -11,18 +11,9 @@
  * BF16: the functions without stages would take several times as long on a large D. */
 #define TERMS_COLS 64
 
-/* Returns 1 for a row of wide tiles, whose threads share out the sums of a tile, while the warps of
- * other rows share out k. */
-static int is_wide(const tgi_kernel *kernel)
-{
-    return kernel->stage_count > 0 &&
-           kernel->tile_rows * kernel->tile_cols ==
-               kernel->thread_rows * kernel->thread_cols * kernel->thread_count;
-}
-
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
-    if (is_wide(kernel))
+    if (tgi_small_is_wide(kernel))
         return TGI_SMALL_WIDE_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->tile_depth,
                                            kernel->stage_count, (int)tgi_type_bytes(kernel->type));
     if (kernel->math == TGI_MATH_mma)
@@ -49,15 +40,7 @@ static double find_sum_share(const tgi_kernel *kernel, const tgi_problem *p)
 /* Returns the slower of the accesses to A and B. */
 static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    return is_wide(kernel) ? TGI_ACCESS_ELEMENTS : tgi_gemm_find_access(p);
-}
-
-/* Returns how many operands kernels on matrix instructions load element by element: those whose
- * lines run across k, or begin between units of 16 bytes. */
-static int count_by_elements(const tgi_problem *p)
-{
-    return !(tgi_gemm_is_a_along_k(p) && tgi_gemm_has_a_vectors(p, 1)) +
-           !(tgi_gemm_is_b_along_k(p) && tgi_gemm_has_b_vectors(p, 1));
+    return tgi_small_is_wide(kernel) ? TGI_ACCESS_ELEMENTS : tgi_gemm_find_access(p);
 }
 
 /* Returns 1 if the kernel can count the k of a split, else refuses the problem. Kernels on
@@ -65,7 +48,8 @@ static int count_by_elements(const tgi_problem *p)
 static int counts_split(tgi_proposal *proposal)
 {
     const int64_t split = proposal->decision.tile.split_elems;
-    if (proposal->kernel->math != TGI_MATH_mma || is_wide(proposal->kernel) || split <= INT32_MAX)
+    if (proposal->kernel->math != TGI_MATH_mma || tgi_small_is_wide(proposal->kernel) ||
+        split <= INT32_MAX)
         return 1;
     proposal->is_legal = 0;
     return tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
@@ -76,13 +60,14 @@ static int counts_split(tgi_proposal *proposal)
 /* Returns 1 for the row of each type that has functions without stages. */
 static int has_direct(const tgi_kernel *kernel)
 {
-    return kernel->tile_cols == 16 && kernel->sum_order == TGI_SUM_WHOLE && !is_wide(kernel);
+    return kernel->tile_cols == 16 && kernel->sum_order == TGI_SUM_WHOLE &&
+           !tgi_small_is_wide(kernel);
 }
 
 /* Returns 1 for the row that has the functions for outer products. */
 static int has_outer(const tgi_kernel *kernel)
 {
-    return is_wide(kernel) && kernel->type == TG_TYPE_FP32 && kernel->tile_cols == 128;
+    return tgi_small_is_wide(kernel) && kernel->type == TG_TYPE_FP32 && kernel->tile_cols == 128;
 }
 
 /* Proposes the row's kernel, whose stages pass through shared memory. */
@@ -109,17 +94,17 @@ static void propose_stages(const tgi_machine *machine, const tgi_problem *p, tgi
     }
     const int sums = kernel->thread_rows * kernel->thread_cols;
     const int by_registers =
-        is_wide(kernel)
+        tgi_small_is_wide(kernel)
             ? TGI_SMALL_WIDE_BLOCKS(sums, kernel->thread_count, (int)tgi_type_bytes(kernel->type))
             : machine->gpu.registers_per_sm / (kernel->thread_count * (sums >= 64 ? 256 : 128));
     const int resident =
         tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, count_shared_bytes(kernel));
     const tgi_tile_work work = {.block_count = (double)row_blocks * (double)col_blocks *
                                                (double)p->batch_count,
-                                .copy_k = is_wide(kernel) ? kernel->tile_depth : 0.0,
+                                .copy_k = tgi_small_is_wide(kernel) ? kernel->tile_depth : 0.0,
                                 .sum_share = find_sum_share(kernel, p),
                                 .blocks_per_sm = resident,
-                                .by_elements = count_by_elements(p),
+                                .by_elements = tgi_small_count_by_elements(machine, kernel, p),
                                 .access = find_access(kernel, p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_small_seconds, proposal);
     if (!counts_split(proposal))

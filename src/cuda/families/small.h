@@ -5,6 +5,10 @@
 #include "cuda/families/family.h"
 #include "kernels/small/small_shape.h"
 
+/* Returns 1 for a row of wide tiles, whose threads share out the sums of a tile, while the warps of
+ * other rows share out k. */
+int tgi_small_is_wide(const tgi_kernel *kernel);
+
 /* Returns 1 for the rows of FP8, which are strips alone. */
 int tgi_small_is_strip(const tgi_kernel *kernel);
 
@@ -55,6 +59,17 @@ int tgi_small_has_relay(const tgi_kernel *kernel);
 
 /* Returns 1 if pairs of A or B along k of 16-bit types are aligned where the operand is. */
 int tgi_small_has_pairs(const tgi_problem *p, int is_b);
+
+/* Returns 1 if the row's staged kernel loads A or B by pairs: two neighbours in k, or of one k, are
+ * aligned together, and 8 along k are not. Rows on matrix instructions do on Hopper. */
+int tgi_small_loads_pairs(const tgi_machine *machine, const tgi_kernel *kernel,
+                          const tgi_problem *p, int is_b);
+
+/* Returns how many operands kernels on matrix instructions load element by element: those whose
+ * lines run across k, or begin between units of 16 bytes. One that is loaded by pairs counts in
+ * part. */
+double tgi_small_count_by_elements(const tgi_machine *machine, const tgi_kernel *kernel,
+                                   const tgi_problem *p);
 
 /* Returns 1 if values of k lie so close that relays which copy lines count their bytes by 32
  * bits. */

@@ -138,7 +138,6 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
     tgi_tile_prepared *prepared = block;
     unsigned *grid = prepared->multiply.grid;
     tgi_problem p = *given;
-    (void)machine;
     if (proposal->decision.tile.is_transposed)
         tgi_problem_transpose(&p);
     tgi_tile_prepare(&p, proposal, prepared);
@@ -168,6 +167,13 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
         prepared->args.b_along_k = proposal->decision.tile.is_direct_along;
         prepare_direct(&p, proposal, &prepared->multiply);
         return;
+    }
+    const int has_a = tgi_small_loads_pairs(machine, kernel, &p, 0);
+    const int has_b = tgi_small_loads_pairs(machine, kernel, &p, 1);
+    if (has_a || has_b) {
+        prepared->args.a_vector_elems = has_a ? 2 : prepared->args.a_vector_elems;
+        prepared->args.b_vector_elems = has_b ? 2 : prepared->args.b_vector_elems;
+        snprintf(prepared->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s_pairs", kernel->name);
     }
     const int64_t entries = p.batch_count * prepared->args.split_count;
     grid[0] = (unsigned)tgi_divide_up(p.n, kernel->tile_cols);

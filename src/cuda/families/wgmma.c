@@ -95,7 +95,6 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, int64_
                    "bytes, alike in all batch entries; family wgmma takes it");
         return;
     }
-    proposal->resident_blocks = 1;
     tgi_wgmma_choose_tiling(machine, p, operand, split_elems, proposal);
     proposal->workspace_bytes = tgi_round_up(proposal->workspace_bytes, WORKSPACE_UNIT_BYTES);
     if (tgi_kernels_has_slices(proposal->kernel)) {

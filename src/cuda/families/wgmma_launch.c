@@ -260,12 +260,12 @@ static void prepare_add(const tgi_wgmma_args *args, tgi_cuda_kernel *add)
 }
 
 static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kernel,
-                             const tgi_operand operand[2], wgmma_panel *panel)
+                             const tgi_operand operand[2], int sm_blocks, wgmma_panel *panel)
 {
     const tgi_wgmma_args *args = &panel->args.wgmma;
     /* Splits over clusters need one cluster a tile. The clusters need not run at once. */
     const int cluster = args->work.cluster_rows * args->work.cluster_splits;
-    const int64_t slots = machine->gpu.sm_count / cluster;
+    const int64_t slots = (int64_t)machine->gpu.sm_count / cluster * sm_blocks;
     const int64_t clusters = args->work.cluster_splits > 1 || args->work.unit_count < slots
                                  ? args->work.unit_count
                                  : slots;
@@ -307,7 +307,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
         prepare_operands(machine, operand, offset, panel);
     prepare_terms(kernel, panel);
     prepare_result(kernel, panel);
-    prepare_multiply(machine, kernel, operand, panel);
+    prepare_multiply(machine, kernel, operand, decision->sm_blocks, panel);
     prepare_add(args, &panel->add);
 }
 

@@ -72,7 +72,8 @@ void tgi_wgmma_fit_stages(const tgi_kernel *kernel, const tgi_problem *p,
     decision->a_stage_bytes = (int)a_lines * TGI_WGMMA_STEP_BYTES;
     const int least = TGI_FEW_STAGE_LEAST(kernel->tile_rows);
     decision->stage_bytes = bytes > least ? (int)bytes : least;
-    const int64_t room = TGI_WGMMA_SHARED_MAX - TGI_FEW_FIXED_BYTES(kernel->tile_rows) -
+    const int64_t most = work->sm_blocks > 1 ? TGI_FEW_SHARED_OF_TWO : TGI_WGMMA_SHARED_MAX;
+    const int64_t room = most - TGI_FEW_FIXED_BYTES(kernel->tile_rows) -
                          count_read_bytes(kernel, decision->a_stage_bytes);
     int64_t count = room / decision->stage_bytes + 1;
     if (count > TGI_FEW_STAGES_MAX)

@@ -38,6 +38,11 @@ int64_t tgi_wgmma_sent_bytes(const tgi_kernel *kernel, int splits);
  * of 1, 2 or 4 tiles, which may have fewer rows than the kernel multiplies. */
 int tgi_wgmma_is_fitted(const tgi_kernel *kernel);
 
+/* Two blocks of such a kernel share a multiprocessor if registers suffice, and each has so many
+ * bytes of shared memory. */
+#define TGI_FEW_CAN_BE_TWO(kernel) ((kernel)->tile_rows == 64)
+#define TGI_FEW_SHARED_OF_TWO (113 << 10)
+
 /* Sets the size and number of the stages of such a kernel: as many as its memory holds and a block
  * has steps. */
 void tgi_wgmma_fit_stages(const tgi_kernel *kernel, const tgi_problem *problem,

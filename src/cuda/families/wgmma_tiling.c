@@ -65,6 +65,7 @@ static void try_tiling(const tgi_machine *machine, const tgi_problem *p, tgi_wgm
     decision.tile_rows = work.tile_rows;
     decision.cluster_rows = work.cluster_rows;
     decision.cluster_splits = work.cluster_splits;
+    decision.sm_blocks = work.sm_blocks;
     if (tgi_wgmma_is_fitted(kernel)) {
         tgi_wgmma_fit_stages(kernel, p, &work, &decision);
         work.stage_count = decision.stage_count;
@@ -78,6 +79,7 @@ static void try_tiling(const tgi_machine *machine, const tgi_problem *p, tgi_wgm
     proposal->is_legal = 1;
     proposal->predicted_s = seconds;
     proposal->workspace_bytes = bytes;
+    proposal->resident_blocks = work.sm_blocks;
     proposal->decision.wgmma = decision;
 }
 
@@ -136,6 +138,20 @@ static void try_rows(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma
     const int rows = find_even_rows(kernel, p, &work, unit);
     if (rows < kernel->tile_rows)
         try_tiling(machine, p, set_rows(kernel, p, work, rows), proposal);
+}
+
+/* Tries two blocks on each multiprocessor, of which one multiplies while the other stores. They pay
+ * for the small products of a batch; a single product has larger tiles to take. */
+static void try_two(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
+                    tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    if (!tgi_wgmma_is_fitted(kernel) || !TGI_FEW_CAN_BE_TWO(kernel) || p->is_batch_invariant ||
+        p->batch_count == 1 || work.whole_count <= work.slot_count)
+        return;
+    work.sm_blocks = 2;
+    work.slot_count *= 2.0;
+    try_rows(machine, p, work, proposal);
 }
 
 /* Tries to split k of every tile over the `splits` blocks of a column of a cluster, split_steps
@@ -299,6 +315,7 @@ static tgi_wgmma_work describe_whole(const tgi_kernel *kernel, const tgi_problem
         .is_bias_staged = tgi_wgmma_is_bias_staged(kernel, p),
         .d_box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols),
         .cluster_rows = cluster_rows,
+        .sm_blocks = 1,
         .cluster_splits = 1,
         .slot_count = slots,
         .step_count = steps,
@@ -323,6 +340,8 @@ void tgi_wgmma_choose_tiling(const tgi_machine *machine, const tgi_problem *p,
             continue;
         }
         try_rows(machine, p, work, proposal);
+        if (cluster_rows == 1)
+            try_two(machine, p, work, proposal);
         if (p->is_batch_invariant && kernel->math == TGI_MATH_bf16x)
             try_run_splits(machine, p, work, proposal);
         if (p->is_batch_invariant)

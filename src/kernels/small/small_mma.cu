@@ -8,11 +8,11 @@
 #include "kernels/small/small_short.cuh"
 #include "kernels/small/small_strip.cuh"
 
-#define TGI_SMALL_MMA(name, type, rows, cols, depth, threads)                                      \
+#define TGI_SMALL_MMA_KERNEL(name, type, rows, cols, depth, threads, has_pairs)                    \
     extern "C" __global__ void __launch_bounds__(threads, 512 / (threads))                         \
         name(const __grid_constant__ tgi_gemm_args args)                                           \
     {                                                                                              \
-        typedef tgi_small_mma<TGI_TYPE_OF(type), rows, cols, threads> body;                        \
+        typedef tgi_small_mma<TGI_TYPE_OF(type), rows, cols, threads, has_pairs> body;             \
         static_assert((depth) == body::stride &&                                                   \
                           body::warps * (rows)*body::pitch * 4 ==                                  \
                               TGI_SMALL_MMA_SHARED_BYTES(rows, cols, threads),                     \
@@ -21,6 +21,15 @@
         tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_UNITS_SPLITS>(args), args,          \
                              reinterpret_cast<float *>(shared));                                   \
     }
+
+/* Chips before Hopper have no kernel that loads pairs, which keeps images small. */
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 900
+#define TGI_SMALL_MMA(name, ...) TGI_SMALL_MMA_KERNEL(name, __VA_ARGS__, 0)
+#else
+#define TGI_SMALL_MMA(name, ...)                                                                   \
+    TGI_SMALL_MMA_KERNEL(name, __VA_ARGS__, 0)                                                     \
+    TGI_SMALL_MMA_KERNEL(name##_pairs, __VA_ARGS__, 1)
+#endif
 
 TGI_SMALL_DIRECT(bf16)
 TGI_SMALL_SHORT(short, bf16, TGI_TERMS_ASKED)

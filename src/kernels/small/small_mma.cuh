@@ -22,16 +22,54 @@
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/schedule/units_in_turn.cuh"
 
+/* A lane loads its elements singly, 8 along k, by pairs along k, or by pairs of lines, of which all
+ * or none exist. */
+typedef enum tgi_small_access {
+    TGI_SMALL_SINGLE,
+    TGI_SMALL_UNITS,
+    TGI_SMALL_K_PAIRS,
+    TGI_SMALL_LINE_PAIRS
+} tgi_small_access;
+
+/* Returns how an operand is loaded whose lines allow `elems` neighbours at once. */
+template <int Has_pairs>
+static __device__ __forceinline__ tgi_small_access tgi_small_find_access(int along_k, int elems)
+{
+    if (Has_pairs && elems == 2)
+        return along_k ? TGI_SMALL_K_PAIRS : TGI_SMALL_LINE_PAIRS;
+    return along_k && elems > 1 ? TGI_SMALL_UNITS : TGI_SMALL_SINGLE;
+}
+
 /* A lane's elements of Lines lines of an operand, 8 lines apart, in a step of 32 of k. */
-template <int Lines> struct tgi_small_fragment {
+template <int Lines, int Has_pairs> struct tgi_small_fragment {
     uint32_t word[Lines][4];
 
-    /* Loads a step from `data`, element (g, 8 c) of it. line_count lines, from the lane's first on,
-     * and k_count of k exist; the others are zero. If Vectors is 1, 16 bytes along k are
-     * aligned. */
-    __device__ __forceinline__ void load(const uint16_t *data, int64_t line_stride,
-                                         int64_t k_stride, int line_count, int k_count, int vectors)
+    /* Loads the elements of lines 2 g and 2 g + 1, which are neighbours. */
+    __device__ __forceinline__ void load_line_pairs(const uint16_t *data, int64_t k_stride,
+                                                    int k_count)
     {
+        static_assert(Lines == 2, "a lane has one pair of lines");
+        uint32_t pair[8];
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            pair[j] = j < k_count ? *reinterpret_cast<const uint32_t *>(data + j * k_stride) : 0;
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            word[0][j] = __byte_perm(pair[2 * j], pair[2 * j + 1], 0x5410);
+            word[1][j] = __byte_perm(pair[2 * j], pair[2 * j + 1], 0x7632);
+        }
+    }
+
+    /* Loads a step from `data`, the lane's first element of it. line_count lines, from the lane's
+     * first on, and k_count of k exist; the others are zero. */
+    __device__ __forceinline__ void load(const uint16_t *data, int64_t line_stride,
+                                         int64_t k_stride, int line_count, int k_count,
+                                         tgi_small_access access)
+    {
+        if (Has_pairs && access == TGI_SMALL_LINE_PAIRS) {
+            load_line_pairs(data, k_stride, line_count > 0 ? k_count : 0);
+            return;
+        }
 #pragma unroll
         for (int i = 0; i < Lines; i++) {
             const uint16_t *line = data + 8 * i * line_stride;
@@ -41,12 +79,19 @@ template <int Lines> struct tgi_small_fragment {
                     word[i][j] = 0;
                 continue;
             }
-            if (vectors && k_count >= 8) {
+            if (access == TGI_SMALL_UNITS && k_count >= 8) {
                 const uint4 unit = *reinterpret_cast<const uint4 *>(line);
                 word[i][0] = unit.x;
                 word[i][1] = unit.y;
                 word[i][2] = unit.z;
                 word[i][3] = unit.w;
+                continue;
+            }
+            if (Has_pairs && access == TGI_SMALL_K_PAIRS) {
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    word[i][j] =
+                        2 * j < k_count ? *reinterpret_cast<const uint32_t *>(line + 2 * j) : 0;
                 continue;
             }
             uint32_t element[8];
@@ -60,8 +105,9 @@ template <int Lines> struct tgi_small_fragment {
     }
 };
 
-/* Rows x Cols is the block's tile. */
-template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
+/* Rows x Cols is the block's tile. If Has_pairs is 1, operands may be loaded by pairs. Kernels
+ * without that code are faster where it is not needed. */
+template <tg_type Type, int Rows, int Cols, int Threads, int Has_pairs> struct tgi_small_mma {
     static constexpr int warps = Threads / 32, step_elems = 32, stride = warps * step_elems;
     static constexpr int row_fragments = Rows / 16, col_fragments = Cols / 8;
     /* The pitch of a warp's sums in shared memory puts pairs of neighbouring lines into different
@@ -73,8 +119,8 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
 
     /* Holds a lane's words of a step. */
     struct step {
-        tgi_small_fragment<2 * row_fragments> a;
-        tgi_small_fragment<col_fragments> b;
+        tgi_small_fragment<2 * row_fragments, Has_pairs> a;
+        tgi_small_fragment<col_fragments, Has_pairs> b;
     };
 
     /* Holds the addresses and limits of the lane's elements of a tile, from the next step on. */
@@ -83,7 +129,7 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
         const uint16_t *a, *b;
         int rows, cols; /* lines that exist, from the lane's first one on */
         int left;       /* k from the lane's first one on, without those before it in the step */
-        int a_vectors, b_vectors;
+        tgi_small_access a_access, b_access;
 
         __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_block_tile &tile)
             : p(args.problem)
@@ -91,32 +137,42 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
             const int lane = tgi_thread() % 32, g = lane / 4;
             const int64_t first = tgi_find_first_k(args, tile.split);
             const int64_t k = first + tgi_thread() / 32 * step_elems + lane % 4 * 8;
-            a = tgi_find_a<uint16_t>(args, tile, k) + g * p.a.row;
-            b = tgi_find_b<uint16_t>(args, tile, k) + g * p.b.col;
-            rows = tgi_clamp_count(p.m - tile.row, Rows) - g;
-            cols = tgi_clamp_count(p.n - tile.col, Cols) - g;
+            a_access = tgi_small_find_access<Has_pairs>(args.a_along_k, args.a_vector_elems);
+            b_access = tgi_small_find_access<Has_pairs>(args.b_along_k, args.b_vector_elems);
+            const int row = g << (a_access == TGI_SMALL_LINE_PAIRS);
+            const int col = g << (b_access == TGI_SMALL_LINE_PAIRS);
+            a = tgi_find_a<uint16_t>(args, tile, k) + row * p.a.row;
+            b = tgi_find_b<uint16_t>(args, tile, k) + col * p.b.col;
+            rows = tgi_clamp_count(p.m - tile.row, Rows) - row;
+            cols = tgi_clamp_count(p.n - tile.col, Cols) - col;
             left = static_cast<int>(min(tgi_count_k(args, first), int64_t{INT32_MAX})) -
                    static_cast<int>(k - first);
-            a_vectors = args.a_along_k && args.a_vector_elems > 1;
-            b_vectors = args.b_along_k && args.b_vector_elems > 1;
         }
     };
 
     float *shared, *own; /* sums of the block's warps, and the lane's first one */
+    /* Pairs of lines lie side by side in the tile. Then the lane's two rows do, and the columns of
+     * its two instructions. */
+    int has_row_pairs, has_col_pairs;
     tgi_block_tile tile;
 
-    __device__ __forceinline__ void setup(const tgi_gemm_args &, float *memory)
+    __device__ __forceinline__ void setup(const tgi_gemm_args &args, float *memory)
     {
         const int lane = tgi_thread() % 32;
+        has_row_pairs = tgi_small_find_access<Has_pairs>(args.a_along_k, args.a_vector_elems) ==
+                        TGI_SMALL_LINE_PAIRS;
+        has_col_pairs = tgi_small_find_access<Has_pairs>(args.b_along_k, args.b_vector_elems) ==
+                        TGI_SMALL_LINE_PAIRS;
         shared = memory;
-        own = shared + tgi_thread() / 32 * Rows * pitch + lane / 4 * pitch + lane % 4 * 2;
+        own = shared + tgi_thread() / 32 * Rows * pitch + (lane / 4 << has_row_pairs) * pitch +
+              (lane % 4 * 2 << has_col_pairs);
     }
 
     static __device__ __forceinline__ void load(source &copies, step &one)
     {
         const tgi_problem &p = copies.p;
-        one.a.load(copies.a, p.a.row, p.a.col, copies.rows, copies.left, copies.a_vectors);
-        one.b.load(copies.b, p.b.col, p.b.row, copies.cols, copies.left, copies.b_vectors);
+        one.a.load(copies.a, p.a.row, p.a.col, copies.rows, copies.left, copies.a_access);
+        one.b.load(copies.b, p.b.col, p.b.row, copies.cols, copies.left, copies.b_access);
         copies.a += stride * p.a.col;
         copies.b += stride * p.b.row;
         copies.left -= stride;
@@ -172,14 +228,22 @@ template <tg_type Type, int Rows, int Cols, int Threads> struct tgi_small_mma {
     __device__ __forceinline__ void finish(const tgi_gemm_args &given, const Schedule &schedule,
                                            Unit unit, const sums &sum) const
     {
+        const int row_apart = has_row_pairs ? pitch : 8 * pitch;
 #pragma unroll
         for (int i = 0; i < row_fragments; i++)
 #pragma unroll
             for (int j = 0; j < col_fragments; j++)
 #pragma unroll
-                for (int h = 0; h < 2; h++)
-                    *reinterpret_cast<float2 *>(own + (16 * i + 8 * h) * pitch +
-                                                8 * j) = {sum[i][j][2 * h], sum[i][j][2 * h + 1]};
+                for (int h = 0; h < 2; h++) {
+                    float *to = own + 16 * i * pitch + h * row_apart;
+                    const float2 pair = {sum[i][j][2 * h], sum[i][j][2 * h + 1]};
+                    if (Has_pairs && has_col_pairs) {
+                        to[j] = pair.x;
+                        to[j + 2] = pair.y;
+                    } else {
+                        *reinterpret_cast<float2 *>(to + 8 * j) = pair;
+                    }
+                }
         /* Without this barrier elements would be stored before the other warps have put their
          * sums. */
         __syncthreads();
