@@ -31,8 +31,7 @@ typedef struct direct_tiling {
  * and the threads of a warp have neighbouring columns. Those of more rows would be too many. */
 static int is_direct_transposed(const tgi_problem *p)
 {
-    return p->m > p->n && p->m <= INT32_MAX / 2 &&
-           (p->n < TGI_SMALL_DIRECT_ROWS || p->d.col != 1);
+    return p->m > p->n && p->m <= INT32_MAX / 2 && (p->n < TGI_SMALL_DIRECT_ROWS || p->d.col != 1);
 }
 
 /* Threads that share out k of a batch-invariant problem of 16-bit types and FP64 with 1, 2, 3
@@ -248,13 +247,6 @@ static void try_short(const tgi_machine *machine, const tgi_problem *p, const di
                                                   .direct_blocks = (int64_t)blocks};
 }
 
-int tgi_small_has_terms(const tgi_problem *p, int has_all)
-{
-    const unsigned terms = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
-    return (tgi_epilogue_find_used(&p->epilogue) & TGI_OPERANDS_EPILOGUE & ~terms) == 0 &&
-           (has_all || p->epilogue.activation <= TG_ACTIVATION_RELU);
-}
-
 /* Threads that are neighbours along x store to neighbouring places. */
 static void propose_short(const tgi_machine *machine, const tgi_problem *given,
                           tgi_proposal *proposal)
@@ -266,7 +258,7 @@ static void propose_short(const tgi_machine *machine, const tgi_problem *given,
     if (tiling.is_transposed)
         tgi_problem_transpose(&p);
     if (!proposal->is_legal || p.m > most || p.n > most || p.k > most ||
-        p.batch_count > TGI_GRID_HEIGHT_MAX || !tgi_small_has_terms(&p, p.type != TG_TYPE_FP64))
+        p.batch_count > TGI_GRID_HEIGHT_MAX || !tgi_gemm_has_terms(&p, p.type != TG_TYPE_FP64))
         return;
     for (tiling.is_along = 0; tiling.is_along < 2; tiling.is_along++)
         for (tiling.lanes = 1;
