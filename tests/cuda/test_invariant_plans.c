@@ -165,7 +165,7 @@ static void test_few_columns(void **state)
                  {"1x400:nt:prec=tf32", 0}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int64_t m = 1; m < (cases[i].is_shared ? 2000000 : 2); m = m * 7 + 2) {
+        for (int64_t m = 1; m < (cases[i].is_shared ? INT64_C(3000000000) : 2); m = m * 7 + 2) {
             char text[128];
             snprintf(text, sizeof text, "%lldx%s:batch_invariant", (long long)m, cases[i].columns);
             const tg_candidate choice = find_choice(text, 0);

@@ -261,6 +261,38 @@ static void test_start_of_the_next_kernel(void **state)
     fake_reach()->argument_kernels = NULL;
 }
 
+/* A batch-invariant bias is no product where k is split: it would be added before other splits, but
+ * behind them if it begins between units of 16 bytes. */
+static void test_bias_as_a_product(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem;
+        tg_bias bias;
+    } cases[] = {{"64x128x512:nt:fp8_e4m3:d=bf16:bias=col:batch_invariant", TG_BIAS_COL},
+                 {"200x128x16384:nt:fp8_e4m3:d=bf16:bias=col", TG_BIAS_ROW},
+                 {"200x128x16384:nt:fp8_e4m3:d=bf16:bias=col:batch_invariant", TG_BIAS_NONE},
+                 {"64x128x16384:nt:fp8_e4m3:d=bf16:bias=col:batch_invariant", TG_BIAS_NONE}};
+    tg_buffers buffers = {.struct_bytes = sizeof buffers};
+    fake_reset()->argument_bytes = sizeof(tgi_wgmma_args);
+    tg_context *context = fake_open_context("cuda");
+    buffers.a = (void *)((uintptr_t)1 << 32); /* the fake driver reads no operand */
+    buffers.b = (void *)((uintptr_t)2 << 32);
+    buffers.d = (void *)((uintptr_t)3 << 32);
+    buffers.bias = (void *)((uintptr_t)4 << 32);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tg_plan *plan = make_plan(context, cases[i].problem, "cuda_wgmma_sm90a_fp8_e4m3_64x16x128");
+        tgi_wgmma_args args;
+        assert_int_equal(tg_execute_plan(plan, &buffers), 0);
+        memcpy(&args, fake_reach()->argument, sizeof args);
+        if (args.c.bias != (int32_t)cases[i].bias)
+            fail_msg("%s: the bias is %d", cases[i].problem, (int)args.c.bias);
+        tg_destroy_plan(plan);
+    }
+    tg_destroy_context(context);
+    fake_reach()->argument_bytes = 0;
+}
+
 /* Two blocks of tiles of 64 rows share a multiprocessor if there are more tiles than those. */
 static void test_two_blocks(void **state)
 {
@@ -333,6 +365,7 @@ int main(void)
                                        cmocka_unit_test(test_layouts_of_fp64),
                                        cmocka_unit_test(test_far_lines),
                                        cmocka_unit_test(test_start_of_the_next_kernel),
+                                       cmocka_unit_test(test_bias_as_a_product),
                                        cmocka_unit_test(test_two_blocks),
                                        cmocka_unit_test(test_pairs)};
     return cmocka_run_group_tests(tests, fake_open, NULL);

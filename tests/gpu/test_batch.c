@@ -18,10 +18,12 @@
 #include "check/check.h"
 #include "gpu.h"
 
-/* The most rows of D, and its n and k. */
+/* The most rows of D, and its n and k. With a bias, of one value a column, D has the type of A, or
+ * BF16 for FP8. */
 typedef struct product_size {
     int64_t rows, cols, depth;
     tg_precision fp32_precision;
+    int has_bias;
 } product_size;
 
 static const tg_type types[] = {TG_TYPE_FP32, TG_TYPE_FP64,     TG_TYPE_BF16,
@@ -45,17 +47,36 @@ static device_matrix make_random(const tg_context *context, tg_type type, int64_
     return made;
 }
 
-static tg_type find_d_type(tg_type type)
+static tg_type find_d_type(tg_type type, const product_size *size)
 {
+    if (size->has_bias)
+        return tg_get_type_bytes(type) == 1 ? TG_TYPE_BF16 : type;
     return type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
 }
 
-/* Computes m rows of A from `first` on times B. Copies the result to the host. */
+/* Returns two biases with the same values, of which the second begins an odd number of elements
+ * behind the first. */
+static device_matrix make_biases(const tg_context *context, tg_type d_type, int64_t cols)
+{
+    const int64_t type_bytes = tg_get_type_bytes(d_type), apart = cols + 1 - cols % 2;
+    const device_matrix made = make_random(context, d_type, apart + cols, 4);
+    void *host = malloc((size_t)(cols * type_bytes));
+    assert_non_null(host);
+    assert_int_equal(tg_copy_from_device(context, host, made.memory, cols * type_bytes), 0);
+    assert_int_equal(tg_copy_to_device(context, (char *)made.memory + apart * type_bytes, host,
+                                       cols * type_bytes),
+                     0);
+    free(host);
+    return made;
+}
+
+/* Computes m rows of A from `first` on times B. Copies the result to the host. The operands are A,
+ * B, D and two biases, of which an odd m has the second. */
 static void compute(tg_context *context, tg_type type, const product_size *size,
-                    const device_matrix operands[3], int64_t first, int64_t m, int is_invariant,
+                    const device_matrix operands[4], int64_t first, int64_t m, int is_invariant,
                     char *d)
 {
-    const tg_type d_type = find_d_type(type);
+    const tg_type d_type = find_d_type(type, size);
     char *a = (char *)operands[0].memory + first * size->depth * tg_get_type_bytes(type);
     tg_problem problem =
         tg_make_problem(tg_make_matrix(type, a, m, size->depth),
@@ -64,6 +85,11 @@ static void compute(tg_context *context, tg_type type, const product_size *size,
     problem.op_b = TG_OPERATION_TRANSPOSE;
     problem.is_batch_invariant = is_invariant;
     problem.precision = type == TG_TYPE_FP32 ? size->fp32_precision : TG_PRECISION_DEFAULT;
+    if (size->has_bias) {
+        const int64_t apart = size->cols + 1 - size->cols % 2;
+        problem.bias = TG_BIAS_COL;
+        problem.bias_data = (char *)operands[3].memory + m % 2 * apart * tg_get_type_bytes(d_type);
+    }
     if (tg_multiply(context, &problem) != TG_STATUS_OK)
         fail_msg("%s: %s", tg_get_type_name(type), tg_get_error_detail());
     assert_int_equal(tg_copy_from_device(context, d, operands[2].memory,
@@ -76,11 +102,12 @@ static void compute(tg_context *context, tg_type type, const product_size *size,
 static int count_differences(tg_context *context, tg_type type, const product_size *size,
                              int is_invariant, int64_t stride, int64_t growth)
 {
-    const tg_type d_type = find_d_type(type);
+    const tg_type d_type = find_d_type(type, size);
     const int64_t row_bytes = size->cols * tg_get_type_bytes(d_type);
-    const device_matrix operands[3] = {make_random(context, type, size->rows * size->depth, 1),
+    const device_matrix operands[4] = {make_random(context, type, size->rows * size->depth, 1),
                                        make_random(context, type, size->cols * size->depth, 2),
-                                       make_random(context, d_type, size->rows * size->cols, 3)};
+                                       make_random(context, d_type, size->rows * size->cols, 3),
+                                       make_biases(context, d_type, size->cols)};
     char *whole = malloc((size_t)(size->rows * row_bytes)),
          *part = malloc((size_t)(size->rows * row_bytes));
     assert_true(whole && part);
@@ -93,14 +120,14 @@ static int count_differences(tg_context *context, tg_type type, const product_si
     }
     free(whole);
     free(part);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         tg_release_memory(context, operands[i].memory);
     return difference_count;
 }
 
 static void test_batch_bits(void **state)
 {
-    static const product_size size = {4096, 328, 2112, TG_PRECISION_DEFAULT};
+    static const product_size size = {4096, 328, 2112, TG_PRECISION_DEFAULT, 0};
     tg_context *context = gpu_open_context();
     int free_difference_count = 0;
     (void)state;
@@ -115,15 +142,16 @@ static void test_batch_bits(void **state)
     tg_destroy_context(context);
 }
 
-/* Long k is split by n and k. Few columns are left to family small, which transposes D of more than
- * a million rows. */
+/* Long k is split by n and k, with a bias too. Few columns are left to family small, which
+ * transposes D of more than a million rows. */
 static void test_sizes(void **state)
 {
     static const product_size sizes[] = {
-        {2500, 104, 9001, TG_PRECISION_DEFAULT}, {1500, 712, 12000, TG_PRECISION_IEEE_FP32},
-        {6000, 9, 3300, TG_PRECISION_DEFAULT},   {9000, 2, 600, TG_PRECISION_IEEE_FP32},
-        {20000, 1, 130, TG_PRECISION_DEFAULT},   {5000, 45, 50, TG_PRECISION_IEEE_FP32},
-        {1100000, 3, 12, TG_PRECISION_DEFAULT}};
+        {2500, 104, 9001, TG_PRECISION_DEFAULT, 0}, {1500, 712, 12000, TG_PRECISION_IEEE_FP32, 0},
+        {6000, 9, 3300, TG_PRECISION_DEFAULT, 0},   {9000, 2, 600, TG_PRECISION_IEEE_FP32, 0},
+        {20000, 1, 130, TG_PRECISION_DEFAULT, 0},   {5000, 45, 50, TG_PRECISION_IEEE_FP32, 0},
+        {1100000, 3, 12, TG_PRECISION_DEFAULT, 0},  {1000, 128, 16384, TG_PRECISION_DEFAULT, 1},
+        {3000, 136, 96, TG_PRECISION_DEFAULT, 1}};
     tg_context *context = gpu_open_context();
     int free_difference_count = 0;
     (void)state;

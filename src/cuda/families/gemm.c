@@ -230,6 +230,13 @@ int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal
     return 0;
 }
 
+int tgi_gemm_has_terms(const tgi_problem *p, int has_all)
+{
+    const unsigned terms = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
+    return (tgi_epilogue_find_used(&p->epilogue) & TGI_OPERANDS_EPILOGUE & ~terms) == 0 &&
+           (has_all || p->epilogue.activation <= TG_ACTIVATION_RELU);
+}
+
 int tgi_gemm_rounds_sums(const tgi_problem *p, tgi_proposal *proposal)
 {
     if (p->precision != TG_PRECISION_IEEE_FP32 || proposal->kernel->math != TGI_MATH_mma)

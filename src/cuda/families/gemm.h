@@ -74,6 +74,10 @@ int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal
  * 0. */
 int tgi_gemm_rounds_sums(const tgi_problem *problem, tgi_proposal *proposal);
 
+/* Returns 1 if the epilogue has at most alpha, C, a bias and RELU, or any activation if has_all is
+ * 1. */
+int tgi_gemm_has_terms(const tgi_problem *problem, int has_all);
+
 /* Returns how many blocks of the kernel share a multiprocessor: at least one, at most
  * by_registers. */
 int tgi_gemm_count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel, int by_registers,

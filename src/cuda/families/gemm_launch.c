@@ -92,13 +92,12 @@ enum { ADD_SPLITS, ADD_SUMS, ADD_TERMS };
 static int choose_add(const tgi_gemm_args *args)
 {
     const tgi_problem *p = &args->problem;
-    const tgi_epilogue *e = &p->epilogue;
     const int64_t most = INT32_MAX / 2;
     if (p->m >= most / p->n || p->batch_count > TGI_GRID_HEIGHT_MAX)
         return ADD_SPLITS;
     if (args->is_sum_alone)
         return tgi_type_bytes(p->d_type) > 1 ? ADD_SUMS : ADD_SPLITS;
-    return p->type == TG_TYPE_FP64 && e->activation <= TG_ACTIVATION_RELU ? ADD_TERMS : ADD_SPLITS;
+    return p->type == TG_TYPE_FP64 && tgi_gemm_has_terms(p, 0) ? ADD_TERMS : ADD_SPLITS;
 }
 
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)

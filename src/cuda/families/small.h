@@ -12,10 +12,6 @@ int tgi_small_is_wide(const tgi_kernel *kernel);
 /* Returns 1 for the rows of FP8, which are strips alone. */
 int tgi_small_is_strip(const tgi_kernel *kernel);
 
-/* Returns 1 if the epilogue has at most alpha, C, a bias and RELU, or any activation if has_all is
- * 1. */
-int tgi_small_has_terms(const tgi_problem *p, int has_all);
-
 /* Returns how many pieces a row of D has, in the form by units or by elements. */
 int64_t tgi_small_count_pieces(const tgi_problem *p, int has_units);
 

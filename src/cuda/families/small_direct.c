@@ -28,10 +28,10 @@ typedef struct direct_tiling {
 } direct_tiling;
 
 /* Returns 1 if the function without stages forms D transposed. A thread has some rows of a column,
- * and the threads of a warp have neighbouring columns. */
+ * and the threads of a warp have neighbouring columns. Those of more rows would be too many. */
 static int is_direct_transposed(const tgi_problem *p)
 {
-    return p->m > p->n && (p->n < TGI_SMALL_DIRECT_ROWS || p->d.col != 1);
+    return p->m > p->n && p->m <= INT32_MAX / 2 && (p->n < TGI_SMALL_DIRECT_ROWS || p->d.col != 1);
 }
 
 /* Threads that share out k of a batch-invariant problem of 16-bit types and FP64 with 1, 2, 3
@@ -58,6 +58,17 @@ int tgi_small_find_lanes(const tgi_machine *machine, const tgi_problem *p)
     while (p->k > lane_k_limits[range])
         range++;
     return lane_counts[bytes == 8][n - 1][range];
+}
+
+/* Returns the most runs of rows of the function without stages. Threads have a number without a
+ * sign, and blocks, which are more if threads share out k, one with a sign. A batch-invariant
+ * problem has as many threads for a run as `lanes` says, and may have no other function. */
+static int64_t find_most_runs(const tgi_problem *p, int lanes)
+{
+    const int64_t cols = p->is_batch_invariant ? TGI_SMALL_DIRECT_THREADS / lanes : 1;
+    const int64_t by_threads = UINT32_MAX - TGI_SMALL_DIRECT_THREADS;
+    const int64_t by_blocks = INT32_MAX / 2 * cols;
+    return by_threads < by_blocks ? by_threads : by_blocks;
 }
 
 /* Returns how many blocks of the function without stages share a multiprocessor. */
@@ -182,13 +193,10 @@ static void propose_runs(const tgi_machine *machine, const tgi_problem *given,
     direct_tiling tiling = {.is_transposed = is_direct_transposed(&p)};
     if (tiling.is_transposed)
         tgi_problem_transpose(&p);
-    const int64_t down = tgi_divide_up(p.m, TGI_SMALL_DIRECT_ROWS), most = INT32_MAX / 2;
-    /* Threads have a number without a sign. Those that share out k make more blocks, which have
-     * one. */
+    const int64_t down = tgi_divide_up(p.m, TGI_SMALL_DIRECT_ROWS);
     const int lanes = tgi_small_find_lanes(machine, given);
-    const int64_t most_units =
-        p.is_batch_invariant && lanes == 1 ? UINT32_MAX - TGI_SMALL_DIRECT_THREADS : most;
-    if (count_direct_resident(machine) == 0 || p.k > most || down > most_units / p.n)
+    if (count_direct_resident(machine) == 0 || p.k > INT32_MAX / 2 ||
+        down > find_most_runs(&p, lanes) / p.n)
         return;
     for (tiling.is_along = 0; tiling.is_along < 2; tiling.is_along++)
         for (tiling.lanes = 1; tiling.lanes <= TGI_SMALL_DIRECT_THREADS; tiling.lanes *= 2) {
@@ -239,13 +247,6 @@ static void try_short(const tgi_machine *machine, const tgi_problem *p, const di
                                                   .direct_blocks = (int64_t)blocks};
 }
 
-int tgi_small_has_terms(const tgi_problem *p, int has_all)
-{
-    const unsigned terms = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
-    return (tgi_epilogue_find_used(&p->epilogue) & TGI_OPERANDS_EPILOGUE & ~terms) == 0 &&
-           (has_all || p->epilogue.activation <= TG_ACTIVATION_RELU);
-}
-
 /* Threads that are neighbours along x store to neighbouring places. */
 static void propose_short(const tgi_machine *machine, const tgi_problem *given,
                           tgi_proposal *proposal)
@@ -257,7 +258,7 @@ static void propose_short(const tgi_machine *machine, const tgi_problem *given,
     if (tiling.is_transposed)
         tgi_problem_transpose(&p);
     if (!proposal->is_legal || p.m > most || p.n > most || p.k > most ||
-        p.batch_count > TGI_GRID_HEIGHT_MAX || !tgi_small_has_terms(&p, p.type != TG_TYPE_FP64))
+        p.batch_count > TGI_GRID_HEIGHT_MAX || !tgi_gemm_has_terms(&p, p.type != TG_TYPE_FP64))
         return;
     for (tiling.is_along = 0; tiling.is_along < 2; tiling.is_along++)
         for (tiling.lanes = 1;

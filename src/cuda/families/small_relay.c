@@ -184,13 +184,12 @@ void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,
     const int64_t most = INT32_MAX / 2;
     const int elem_bytes = (int)tgi_type_bytes(p->type);
     const int teams = proposal->sum_order == TGI_SUM_TEAMS ? TGI_SMALL_RELAY_TEAMS : 1;
-    const unsigned terms = 1u << TGI_OPERAND_c | 1u << TGI_OPERAND_bias;
     const int is_plain = tgi_epilogue_is_sum_alone(&p->epilogue), is_narrow = elem_bytes == 2;
     const int64_t split_elems = tgi_gemm_invariant_split(machine, p);
     const int64_t splits = tgi_divide_up(p->k, split_elems);
     if (!p->is_batch_invariant || p->m > most || p->n > most || p->k > most ||
         p->batch_count > TGI_GRID_HEIGHT_MAX || (is_narrow && splits > TGI_SMALL_RELAY_PLACES) ||
-        tgi_epilogue_find_used(&p->epilogue) & TGI_OPERANDS_EPILOGUE & ~terms)
+        !tgi_gemm_has_terms(p, 1))
         return;
     relay_tiling tiling = {.is_short = 1, .cluster = 1, .groups = 1};
     if (!is_mma(p)) {

@@ -154,7 +154,7 @@ void tgi_small_propose_strips(const tgi_machine *machine, const tgi_problem *giv
         return;
     if (tgi_type_bytes(p.type) > 2) {
         const int is_fit = is_free ? proposal->is_legal : tgi_small_takes_one_lane(machine, given);
-        const int has_terms = p.type == TG_TYPE_FP64 && tgi_small_has_terms(&p, 0);
+        const int has_terms = p.type == TG_TYPE_FP64 && tgi_gemm_has_terms(&p, 0);
         if (is_fit && p.k <= WIDE_PIECE_K_MAX &&
             (has_terms || tgi_epilogue_is_sum_alone(&p.epilogue)))
             try_pieces(machine, &p, is_transposed, proposal);

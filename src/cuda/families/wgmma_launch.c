@@ -194,7 +194,8 @@ static void prepare_terms(const tgi_kernel *kernel, wgmma_panel *panel)
     args->c.is_summed = tgi_wgmma_is_c_summed(kernel, p);
     if (args->c.is_summed || args->work.cluster_splits == 1)
         args->c.source = tgi_wgmma_find_c_source(kernel, p);
-    args->c.bias = tgi_wgmma_is_bias_staged(kernel, p) ? p->epilogue.bias : TG_BIAS_NONE;
+    const int is_split = args->work.cluster_splits > 1 || args->gemm.split_count > 1;
+    args->c.bias = tgi_wgmma_is_bias_staged(kernel, p, is_split) ? p->epilogue.bias : TG_BIAS_NONE;
     args->c.is_transposed = tgi_wgmma_is_c_transposed(p);
     tgi_tensor tensor = describe_lines(p, &p->c, args->c.is_transposed);
     if (args->c.bias != TG_BIAS_NONE) {

@@ -73,18 +73,18 @@ int tgi_wgmma_is_c_summed(const tgi_kernel *kernel, const tgi_problem *p)
            !p->is_batch_invariant;
 }
 
-/* Returns 1 if the bias of a batch-invariant problem may be a product: rows of one family form it,
- * and the bias lies along the caller's columns, so that its address does not depend on m. */
-static int is_bias_invariant(const tgi_problem *p)
+/* Returns 1 if a bias that is a product gives the bits of the epilogue, which adds one that begins
+ * between units of 16 bytes: short sums of FP8 are added to the others as the epilogue adds a bias,
+ * but before other splits. */
+static int is_bias_invariant(const tgi_problem *p, int is_split)
 {
-    return tgi_type_is_fp8(p->type) &&
-           p->epilogue.bias == (p->is_swapped ? TG_BIAS_ROW : TG_BIAS_COL);
+    return tgi_type_is_fp8(p->type) && !is_split;
 }
 
-int tgi_wgmma_is_bias_staged(const tgi_kernel *kernel, const tgi_problem *p)
+int tgi_wgmma_is_bias_staged(const tgi_kernel *kernel, const tgi_problem *p, int is_split)
 {
     const tgi_epilogue *e = &p->epilogue;
     return may_add_early(kernel, p) && e->bias != TG_BIAS_NONE && e->beta == 0.0 &&
            p->d_type == (tgi_type_is_fp8(p->type) ? TG_TYPE_BF16 : p->type) &&
-           are_sums_unscaled(p) && (!p->is_batch_invariant || is_bias_invariant(p));
+           are_sums_unscaled(p) && (!p->is_batch_invariant || is_bias_invariant(p, is_split));
 }

@@ -25,8 +25,9 @@ int tgi_wgmma_is_c_summed(const tgi_kernel *kernel, const tgi_problem *problem);
 /* Returns 1 if RELU is a part of the conversion to 16 bits with which D is stored. */
 int tgi_wgmma_is_relu_stored(const tgi_kernel *kernel, const tgi_problem *problem);
 
-/* Returns 1 if tiles may add their bias as a product: it has the operands' type. The sums of a
- * batch-invariant problem get it in the same way in all families, which FP8 has one of. */
-int tgi_wgmma_is_bias_staged(const tgi_kernel *kernel, const tgi_problem *p);
+/* Returns 1 if tiles may add their bias as a product: it has the operands' type. `is_split` is 1 if
+ * k is split. The sums of a batch-invariant problem get it in the same way in all families and for
+ * every address. */
+int tgi_wgmma_is_bias_staged(const tgi_kernel *kernel, const tgi_problem *p, int is_split);
 
 #endif

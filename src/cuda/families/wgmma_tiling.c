@@ -240,6 +240,7 @@ static void take_invariant_splits(const tgi_machine *machine, const tgi_problem 
     }
     const double split_steps = (double)tgi_divide_up(split_elems, proposal->kernel->tile_depth);
     const double splits = ceil(work.step_count / split_steps);
+    work.is_bias_staged = tgi_wgmma_is_bias_staged(proposal->kernel, p, 1);
     if (splits <= CLUSTER_MAX)
         try_cluster_split(machine, p, work, (int)splits, split_steps, proposal);
     work.split_tile_count = work.whole_count;
@@ -312,7 +313,7 @@ static tgi_wgmma_work describe_whole(const tgi_kernel *kernel, const tgi_problem
         .is_d_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p),
         .is_c_staged = tgi_wgmma_find_c_source(kernel, p) == TGI_C_STAGED,
         .is_c_summed = tgi_wgmma_is_c_summed(kernel, p),
-        .is_bias_staged = tgi_wgmma_is_bias_staged(kernel, p),
+        .is_bias_staged = tgi_wgmma_is_bias_staged(kernel, p, 0),
         .d_box_cols = TGI_FRAGMENT_COLS(kernel->tile_cols),
         .cluster_rows = cluster_rows,
         .sm_blocks = 1,
