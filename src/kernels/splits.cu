@@ -234,7 +234,7 @@ template <typename T> struct add_terms {
         tgi_copy_async_commit();
     }
 
-    /* Applies this thread's terms. */
+    /* Applies the terms that this thread requested. */
     __device__ __forceinline__ void apply(const tgi_add_terms &terms, tgi_vector<T> &sum) const
     {
         tgi_copy_async_wait<0>();
@@ -270,7 +270,8 @@ static __device__ __forceinline__ void add_sums(const tgi_add_args &args,
         __shared__ add_terms<T> own;
         own.request(terms, row, col, n, left);
         sum = add_rows(source, first, args.total, args.split_count);
-        own.apply(terms, sum);
+        if (threadIdx.y == 0)
+            own.apply(terms, sum);
     } else {
         tgi_wait_for_stream();
         sum = add_rows(source, first, args.total, args.split_count);
