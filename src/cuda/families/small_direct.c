@@ -50,7 +50,7 @@ int tgi_small_find_lanes(const tgi_machine *machine, const tgi_problem *p)
 {
     const int64_t n = p->is_swapped ? p->m : p->n, bytes = tgi_type_bytes(p->type);
     int range = 0;
-    if (n > LANE_COLS || bytes == 1 || bytes == 4 || p->k < LANE_K_LEAST ||
+    if (n < 1 || n > LANE_COLS || bytes == 1 || bytes == 4 || p->k < LANE_K_LEAST ||
         p->k > lane_k_limits[LANE_RANGES - 1] ||
         (p->precision != TG_PRECISION_DEFAULT && bytes < 8) ||
         !tgi_kernels_isa_runs(TGI_ISA_sm90a, machine->features))
