@@ -52,7 +52,8 @@ static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision,
     run->a_bytes = packed_rows * tgi_cpu_find_pitch(tiles, decision->kc) * tiles->elem_bytes;
     if (!decision->is_a_packed)
         run->a_bytes += tgi_cpu_count_tail_bytes(tiles);
-    if (decision->is_tall && tiles->open) /* the sums of a later chunk */
+    const int has_later_chunk = decision->is_tall && p->k > tgi_cpu_find_chunk(p, tiles);
+    if (has_later_chunk && tiles->open) /* the sums of that chunk */
         run->a_bytes += tiles->rows * tiles->cols * tiles->accum_bytes;
     run->b_bytes = decision->is_b_packed ? k_elems * strip_cols * tiles->elem_bytes : 0;
     run->running_bytes = count_running_bytes(p, decision, tiles);

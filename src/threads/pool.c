@@ -63,6 +63,7 @@ static struct {
     atomic_int is_taken;
     int worker_count, processor_count, has_fork_handler;
     int64_t job_count, retry_job; /* jobs so far; the first that may try to make workers again */
+    cpu_set_t places; /* for workers, if OpenMP had bound the thread that made them; else empty */
 } pool;
 
 static void pause_shortly(void)
@@ -186,6 +187,10 @@ static void start_workers(int wanted)
         sigdelset(&others, faults[i]);
     pthread_sigmask(SIG_SETMASK, &others, &before);
     pool.processor_count = tgi_threads_count_processors();
+    if (tgi_threads_find_places(&pool.places))
+        pthread_attr_setaffinity_np(&attributes, sizeof pool.places, &pool.places);
+    else
+        CPU_ZERO(&pool.places);
     while (pool.worker_count < wanted && pool.worker_count + 1 < pool.processor_count) {
         member *worker = &members[pool.worker_count + 1];
         open_member(worker);
@@ -217,9 +222,9 @@ static int take_pool(int wanted)
  * caller. */
 static void move_away(member *worker, int cpu)
 {
-    cpu_set_t allowed;
+    cpu_set_t allowed = pool.places;
     worker->avoided_cpu = cpu;
-    if (sched_getaffinity(0, sizeof allowed, &allowed))
+    if (CPU_COUNT(&allowed) == 0 && sched_getaffinity(0, sizeof allowed, &allowed))
         return;
     CPU_CLR((size_t)cpu, &allowed);
     if (CPU_COUNT(&allowed) > 0)

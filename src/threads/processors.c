@@ -64,9 +64,10 @@ int tgi_threads_count_processors(void)
 {
     char membership[1024];
     cpu_set_t allowed;
-    long count = sched_getaffinity(0, sizeof allowed, &allowed) == 0
-                     ? CPU_COUNT(&allowed)
-                     : sysconf(_SC_NPROCESSORS_ONLN); /* more processors than cpu_set_t has */
+    const int is_known =
+        tgi_threads_find_places(&allowed) || sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+    /* not known: more processors than cpu_set_t has */
+    long count = is_known ? CPU_COUNT(&allowed) : sysconf(_SC_NPROCESSORS_ONLN);
     if (read_text("/proc/self/cgroup", membership, sizeof membership)) {
         const int quota = tgi_threads_find_quota("/sys/fs/cgroup", membership);
         count = quota < count ? quota : count;
