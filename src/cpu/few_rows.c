@@ -23,6 +23,13 @@
 #define DOT_NEAR_ROWS 8
 #define DOT_FAR_SHARE 0.5
 
+/* Where operands come from memory, `dot` loses so many cycles for an element of B, and `rank` for a
+ * byte of D, whose lines come after the products, or, if it is transposed, for an element of its B,
+ * the caller's A along m. */
+#define DOT_FAR_CYCLES 0.25
+#define RANK_FAR_D_CYCLES 0.5
+#define RANK_FAR_A_CYCLES 0.1
+
 typedef struct skinny_run {
     const tgi_call *call;
     const tgi_strip_decision *decision;
@@ -213,6 +220,27 @@ static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count, in
         *decision = wide;
 }
 
+/* Terms of cold operands are measured of single products of FP32 and FP64. */
+static int is_measured(const tgi_problem *p)
+{
+    return p->batch_count == 1 && tgi_type_bytes(p->type) == tgi_type_sum_bytes(p->type);
+}
+
+/* Return the cycles that `dot`, and one thread of `rank`, lose where operands come from memory. */
+static double count_far_dot_cycles(const tgi_problem *p, double product_cycles)
+{
+    return (p->m > DOT_NEAR_ROWS ? DOT_FAR_SHARE * product_cycles : 0.0) +
+           (is_measured(p) ? DOT_FAR_CYCLES * (double)(p->k * p->n) : 0.0);
+}
+
+static double count_far_rank_cycles(const tgi_problem *p)
+{
+    if (!is_measured(p))
+        return 0.0;
+    return p->d.col == 1 ? RANK_FAR_D_CYCLES * (double)(p->m * p->n * tgi_type_bytes(p->d_type))
+                         : RANK_FAR_A_CYCLES * (double)(p->k * p->n);
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
                     int64_t kc, int is_dot, double peak_share, double entry_cycles)
 {
@@ -242,11 +270,13 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                         chunks * ((strips + (double)p->m) * f->strips_row_cycles +
                                   f->strips_sums_cycles * (double)(p->m * p->n) / lanes),
         .thread_count = 1};
-    if (is_dot && p->m > DOT_NEAR_ROWS)
-        work.cold_cycles = DOT_FAR_SHARE * work.macs / macs_per_cycle;
+    if (is_dot)
+        work.cold_cycles = count_far_dot_cycles(p, work.macs / macs_per_cycle);
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
     const int thread_count = tgi_cpu_count_threads(machine, proposal->serial_s);
     proposal->thread_count = thread_count;
+    if (!is_dot && thread_count == 1)
+        work.cold_cycles = count_far_rank_cycles(p);
     const int group_cols = is_dot ? DOT_GROUP_COLS : TGI_ALIGN_BYTES / (int)tgi_type_bytes(p->type);
     choose_strips(p, kc, thread_count, group_cols, &proposal->decision.strip);
     const tgi_strip_decision *strip = &proposal->decision.strip;
