@@ -33,8 +33,10 @@
 /* One call forms all rows of several chunks of k if each of several threads has so many rows. */
 #define LONG_ROWS_MIN 128
 
-/* Registers of AMX take so many cycles to configure and to release. */
+/* Registers of AMX take so many cycles to configure and to release, and as long again where D is
+ * one register wide, beside which pairs have tiles of their own. */
 #define OPEN_CYCLES 344.0
+#define NARROW_COLS 16
 
 /* Pairs of BF16 whose tiles have several vectors take so much longer beside AMX. From so many rows
  * on, a row of more than two vectors takes so many cycles more if operands come from memory. */
@@ -363,7 +365,8 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
                                 : decision->is_along_rows ? f->packed_row_tile_cycles
                                                           : f->packed_tile_cycles) *
                                (decision->is_tall ? TALL_TILE_SHARE : 1.0) * pairs_ratio;
-    const double task_cycles_more = tiles->open ? OPEN_CYCLES : 0.0;
+    const double open_cycles = p->n <= NARROW_COLS ? 2.0 * OPEN_CYCLES : OPEN_CYCLES;
+    const double task_cycles_more = tiles->open ? open_cycles : 0.0;
     work->fixed_cycles =
         (f->packed_task_cycles + task_cycles_more) * tasks + tile_cycles * tile_count;
     /* Micropanels of a B in place are narrow columns, unless its rows are hardly wider. */

@@ -23,12 +23,12 @@
 #define DOT_NEAR_ROWS 8
 #define DOT_FAR_SHARE 0.5
 
-/* Where operands come from memory, `dot` loses so many cycles for an element of B, and `rank` for a
- * byte of D, whose lines come after the products, or, if it is transposed, for an element of its B,
- * the caller's A along m. */
-#define DOT_FAR_CYCLES 0.25
+/* If operands come from memory, `dot` loses so many cycles for an element of B beside few rows
+ * of the caller's D, and one thread of `rank` for a byte of D, whose lines come after the products.
+ * Beside a longer k than this one they count little. */
+#define DOT_FAR_B_CYCLES 0.25
 #define RANK_FAR_D_CYCLES 0.5
-#define RANK_FAR_A_CYCLES 0.1
+#define RANK_FAR_K 64
 
 typedef struct skinny_run {
     const tgi_call *call;
@@ -101,7 +101,8 @@ static void run_strip(void *state, int64_t index, int thread)
     char *sums = a_block + run->a_bytes, *running = sums + run->strip_bytes;
     int64_t first = tgi_cpu_find_portion(run->chunk_count, k_splits, k_split, 1);
     int64_t last = tgi_cpu_find_portion(run->chunk_count, k_splits, k_split + 1, 1);
-    tgi_skinny s = {.m = p->m, .n = cols, .sums = sums, .sums_row = cols};
+    tgi_skinny s = {
+        .m = p->m, .n = cols, .is_far = decision->is_b_far, .sums = sums, .sums_row = cols};
     s.b_stride = run->function == run->kernels->rank ? p->b.row : p->b.col;
     for (int64_t chunk = first; chunk < last; chunk++) {
         int64_t k0 = chunk * decision->kc;
@@ -220,25 +221,26 @@ static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count, in
         *decision = wide;
 }
 
-/* Terms of cold operands are measured of single products of FP32 and FP64. */
+/* Terms of cold operands are measured of single products of FP32 and FP64, whose rows of D are
+ * contiguous. */
 static int is_measured(const tgi_problem *p)
 {
-    return p->batch_count == 1 && tgi_type_bytes(p->type) == tgi_type_sum_bytes(p->type);
+    return p->batch_count == 1 && p->d.col == 1 &&
+           tgi_type_bytes(p->type) == tgi_type_sum_bytes(p->type);
 }
 
 /* Return the cycles that `dot`, and one thread of `rank`, lose where operands come from memory. */
 static double count_far_dot_cycles(const tgi_problem *p, double product_cycles)
 {
     return (p->m > DOT_NEAR_ROWS ? DOT_FAR_SHARE * product_cycles : 0.0) +
-           (is_measured(p) ? DOT_FAR_CYCLES * (double)(p->k * p->n) : 0.0);
+           (is_measured(p) ? DOT_FAR_B_CYCLES * (double)(p->k * p->n) : 0.0);
 }
 
 static double count_far_rank_cycles(const tgi_problem *p)
 {
-    if (!is_measured(p))
-        return 0.0;
-    return p->d.col == 1 ? RANK_FAR_D_CYCLES * (double)(p->m * p->n * tgi_type_bytes(p->d_type))
-                         : RANK_FAR_A_CYCLES * (double)(p->k * p->n);
+    return is_measured(p) && p->k <= RANK_FAR_K
+               ? RANK_FAR_D_CYCLES * (double)(p->m * p->n * tgi_type_bytes(p->d_type))
+               : 0.0;
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
@@ -279,6 +281,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         work.cold_cycles = count_far_rank_cycles(p);
     const int group_cols = is_dot ? DOT_GROUP_COLS : TGI_ALIGN_BYTES / (int)tgi_type_bytes(p->type);
     choose_strips(p, kc, thread_count, group_cols, &proposal->decision.strip);
+    proposal->decision.strip.is_b_far = p->k * p->n * tgi_type_bytes(p->type) > machine->l2_bytes;
     const tgi_strip_decision *strip = &proposal->decision.strip;
     const int64_t tasks = p->batch_count * tgi_divide_up(p->n, strip->strip_cols) * strip->k_splits;
     work.thread_count = tasks < thread_count ? (int)tasks : thread_count;

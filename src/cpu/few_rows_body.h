@@ -6,14 +6,16 @@
 
 #define RANK_DEPTH TGI_RANK_DEPTH
 #define DOT_ROWS 4
-#define OWN_AHEAD 20 /* vectors of its own columns that `dot` prefetches early, if they are long */
+#define LINE_BYTES 64 /* a cache line */
+#define OWN_AHEAD 20  /* vectors of its own columns that `dot` prefetches early, if they are long */
 
 /* Adds `depth` rows of B to `rows` rows of sums. rows x RANK_DEPTH elements of A stay in registers
  * while a row of sums passes. depth is less than RANK_DEPTH at the end of k. The function also
- * prefetches `ahead` rows of B of the next update, from its row `ahead_row` on. */
+ * prefetches `ahead` rows of B of the next update, from its row `ahead_row` on, to L2 if is_far
+ * is set: more lines can be on their way there than to L1. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(rank_rows)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, const int depth,
-                 const int ahead, int64_t ahead_row)
+                 const int ahead, int64_t ahead_row, const int is_far)
 {
     const ACC(elem) *a = (const ACC(elem) *)s->a + i * s->a_row + p;
     const int64_t n = s->n, b_stride = s->b_stride, sums_row = s->sums_row; /* kept in registers */
@@ -31,7 +33,7 @@ LOCAL(rank_rows)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, cons
         ACC(vec) sum[2];
 #pragma GCC unroll 8
         for (int q = 0; q < ahead; q++)
-            __builtin_prefetch(next + q * b_stride + j);
+            __builtin_prefetch(next + q * b_stride + j, 0, is_far ? 2 : 3);
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r++)
             sum[r] = ACC(load)(sums + r * sums_row + j);
@@ -69,58 +71,63 @@ LOCAL(rank_rows)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, cons
 /* Adds RANK_DEPTH rows of B. `ahead` is 0 or a divisor of RANK_DEPTH. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(rank_ahead)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, int ahead,
-                  int64_t ahead_row)
+                  int64_t ahead_row, const int is_far)
 {
     switch (ahead) {
     case 1:
-        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 1, ahead_row);
+        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 1, ahead_row, is_far);
         break;
     case 2:
-        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 2, ahead_row);
+        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 2, ahead_row, is_far);
         break;
     case 4:
-        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 4, ahead_row);
+        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 4, ahead_row, is_far);
         break;
     case RANK_DEPTH:
-        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, RANK_DEPTH, ahead_row);
+        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, RANK_DEPTH, ahead_row, is_far);
         break;
     default:
-        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 0, 0);
+        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 0, 0, 0);
         break;
     }
 }
 
 /* Multiplies all rows of A by RANK_DEPTH rows of B. Each pair of rows prefetches `ahead` of the
  * next rows of B, so that memory works while the core multiplies. */
-static inline __attribute__((always_inline)) TARGET void LOCAL(rank_depth)(const tgi_skinny *s,
-                                                                           int64_t p, int ahead)
+static inline __attribute__((always_inline)) TARGET void
+LOCAL(rank_depth)(const tgi_skinny *s, int64_t p, int ahead, const int is_far)
 {
     int64_t i = 0, ahead_row = 0;
     for (; i + 2 <= s->m; i += 2, ahead_row += ahead)
-        LOCAL(rank_ahead)(s, i, p, 2, ahead_row < RANK_DEPTH ? ahead : 0, ahead_row);
+        LOCAL(rank_ahead)(s, i, p, 2, ahead_row < RANK_DEPTH ? ahead : 0, ahead_row, is_far);
     if (i == s->m)
         return;
     if (s->m == 1 && ahead) {
-        LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH, RANK_DEPTH, 0);
+        LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH, RANK_DEPTH, 0, is_far);
     } else {
-        LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH, 0, 0);
+        LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH, 0, 0, 0);
     }
 }
 
 static TARGET void LOCAL(rank)(const tgi_skinny *s)
 {
     const int ahead = s->m >= 16 ? 1 : s->m >= 8 ? 2 : s->m >= 4 ? 4 : RANK_DEPTH;
+    /* Rows that are converted, or read by halves of lines, do not fill the way to L1. */
+    const int is_far =
+        sizeof(IN(elem)) == sizeof(ACC(elem)) && sizeof(ACC(vec)) == LINE_BYTES && s->is_far;
     int64_t p = 0;
+    for (; is_far && p + RANK_DEPTH <= s->k; p += RANK_DEPTH)
+        LOCAL(rank_depth)(s, p, p + 2 * RANK_DEPTH <= s->k ? ahead : 0, 1);
     for (; p + RANK_DEPTH <= s->k; p += RANK_DEPTH)
-        LOCAL(rank_depth)(s, p, p + 2 * RANK_DEPTH <= s->k ? ahead : 0);
+        LOCAL(rank_depth)(s, p, p + 2 * RANK_DEPTH <= s->k ? ahead : 0, 0);
     if (p + RANK_DEPTH / 2 <= s->k) {
         for (int64_t i = 0; i < s->m; i++)
-            LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH / 2, 0, 0);
+            LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH / 2, 0, 0, 0);
         p += RANK_DEPTH / 2;
     }
     for (; p < s->k; p++)
         for (int64_t i = 0; i < s->m; i++)
-            LOCAL(rank_rows)(s, i, p, 1, 1, 0, 0);
+            LOCAL(rank_rows)(s, i, p, 1, 1, 0, 0, 0);
 }
 
 /* Adds each vector of partial sums to an element of the sums. One function serves tiles of all

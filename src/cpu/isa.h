@@ -51,7 +51,8 @@ typedef void tgi_activate_fn(void *sums, int64_t rows, int64_t cols, int64_t row
 /*
  * sums += A B for few rows: A is m x k accumulators, contiguous along k, sums m x n accumulators
  * with contiguous rows. B is of the input type; b_stride is its row stride (rank, B contiguous
- * along n) or its column stride (dot, B contiguous along k).
+ * along n) or its column stride (dot, B contiguous along k). is_far is set if all of B is larger
+ * than L2.
  */
 typedef struct tgi_skinny {
     int64_t m, n, k;
@@ -59,6 +60,7 @@ typedef struct tgi_skinny {
     int64_t a_row;
     const void *b;
     int64_t b_stride;
+    int is_far;
     void *sums;
     int64_t sums_row;
 } tgi_skinny;

@@ -25,9 +25,10 @@
 #include "cpu/transposed.h"
 #include "threads/threads.h"
 
-/* Where operands come from memory, one thread loses so many cycles for an element of an A along m,
+/* One thread loses, if operands come from memory, so many cycles for an element of an A along m,
  * and of a B along k beside few rows, which `direct` does not lose. */
-#define FAR_CYCLES 0.1
+#define FAR_A_CYCLES 0.05
+#define FAR_B_CYCLES 0.1
 
 /* Returns the bytes of running sums that need rows of the workspace, because D cannot hold them, or
  * of the sums of a micropanel of D^T. */
@@ -263,7 +264,8 @@ static double count_far_cycles(const tgi_problem *p)
     const int is_b_far = p->b.col != 1 && p->b.row == 1 && p->m <= TGI_SKINNY_ROWS;
     if (p->batch_count > 1 || tgi_type_bytes(p->type) < tgi_type_sum_bytes(p->type))
         return 0.0;
-    return FAR_CYCLES * (double)(is_a_far * p->m * p->k + is_b_far * p->k * p->n);
+    return FAR_A_CYCLES * (double)(is_a_far * p->m * p->k) +
+           FAR_B_CYCLES * (double)(is_b_far * p->k * p->n);
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)

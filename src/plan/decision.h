@@ -26,6 +26,7 @@ typedef struct tgi_packed_decision {
 typedef struct tgi_strip_decision {
     int64_t strip_cols, kc;
     int64_t k_splits;
+    int is_b_far; /* 1: B takes more than L2 */
 } tgi_strip_decision;
 
 /* The decision of CUDA families small, dmma, simt, mma and bf16d. Every tile of D has split_count
