@@ -37,6 +37,7 @@
 #define ROW_splits DECLARE
 #define ROW_few_keys DECLARE
 #define ROW_multiply_adds DECLARE
+#define ROW_few_queries DECLARE
 #define DECLARE(symbol, name) extern tgi_sim_body symbol;
 #include "core/attention_kernels.def"
 #undef DECLARE

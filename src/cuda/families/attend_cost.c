@@ -304,7 +304,9 @@ static double predict_real(const tgi_machine *machine, const tg_attention *a,
         most = fmax(most, steps);
         mean += steps / (double)looked;
     }
-    return fmax(tgi_cuda_predict_real(machine, a, choice, blocks, most, mean),
+    return fmax(choice->row->kind == TGI_ATTENTION_FEW_QUERIES
+                    ? tgi_cuda_predict_few_queries(machine, a, choice, blocks, most)
+                    : tgi_cuda_predict_real(machine, a, choice, blocks, most, mean),
                 f->real_start + predict_memory(machine, a, (double)a->n));
 }
 

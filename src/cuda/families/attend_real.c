@@ -65,6 +65,13 @@ void tgi_cuda_set_real_block(const tgi_machine *machine, int64_t blocks,
                              tgi_attention_choice *choice)
 {
     const tgi_attention_row *row = choice->row;
+    if (row->kind == TGI_ATTENTION_FEW_QUERIES) {
+        choice->block_threads = 32 * row->warps;
+        choice->tile_places = 1;
+        choice->shared_bytes = tgi_attend_few_queries_bytes((int32_t)tgi_type_bytes(row->type),
+                                                            row->queries, row->warps);
+        return;
+    }
     const int64_t queries = tgi_round_up(choice->query_tile, count_shared_queries(row));
     const int64_t half = machine->gpu.shared_bytes_per_sm / 2;
     choice->block_threads = 32 * count_sharers(row) * queries / count_shared_queries(row);
@@ -136,6 +143,24 @@ static void try_tiles(const tgi_machine *machine, const tg_attention *a,
     }
 }
 
+/* Tries a row of few queries, with those of the `heads` heads that share keys in a block. */
+static void try_few_queries(const tgi_machine *machine, const tg_attention *a,
+                            const tgi_attention_row *row, int64_t heads, tgi_attention_visit *visit,
+                            void *state)
+{
+    tgi_attention_choice tried = {.row = row,
+                                  .shared_heads = heads,
+                                  .subtile_count = 1,
+                                  .query_tile = row->queries,
+                                  .tile_count = tgi_divide_up(heads * a->m, row->queries),
+                                  .cluster_count = 1,
+                                  .warp_split_count = 1};
+    const int64_t blocks = tgi_checked_multiply(
+        tgi_checked_multiply(a->batch_count, a->head_count / heads), tried.tile_count);
+    if (blocks <= INT32_MAX)
+        try_splits(machine, a, blocks, &tried, visit, state);
+}
+
 void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
                          tgi_attention_visit *visit, void *state)
 {
@@ -148,6 +173,11 @@ void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
         if (row->type != a->type || row->head_size < head ||
             !tgi_kernels_isa_runs(row->isa, machine->features))
             continue;
+        if (row->kind == TGI_ATTENTION_FEW_QUERIES) {
+            if (group <= row->queries && group * a->m <= row->queries)
+                try_few_queries(machine, a, row, group, visit, state);
+            continue;
+        }
         try_tiles(machine, a, row, 1, visit, state);
         if (group > 1 && (a->m < row->queries || !has_mask) && group * a->m <= ROWS_MAX)
             try_tiles(machine, a, row, group, visit, state);
@@ -162,7 +192,7 @@ int tgi_cuda_has_narrower(const tgi_machine *machine, const tg_attention *a,
     const int is_asked =
         row->type == TG_TYPE_FP32 || (row->type == TG_TYPE_FP64 && !choice->is_resident);
     for (int i = 0; is_asked && (other = tgi_attention_rows_get(i)); i++) {
-        if (other->type == row->type && head <= other->head_size &&
+        if (other->type == row->type && other->kind == row->kind && head <= other->head_size &&
             other->head_size < row->head_size &&
             tgi_kernels_isa_runs(other->isa, machine->features))
             return 1;
@@ -219,4 +249,22 @@ double tgi_cuda_predict_real(const tgi_machine *machine, const tg_attention *a,
     const double last =
         rest > 0 ? predict_ends(a, choice, rest) + mean_steps * predict_step(a, choice, rest) : 0.0;
     return tgi_figures_find_attention()->real_start + fmax(alone, full + last);
+}
+
+double tgi_cuda_predict_few_queries(const tgi_machine *machine, const tg_attention *a,
+                                    const tgi_attention_choice *choice, int64_t blocks,
+                                    double steps)
+{
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const tgi_attention_row *row = choice->row;
+    const int64_t elem_bytes = tgi_type_bytes(row->type), sm_count = machine->gpu.sm_count;
+    const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
+    const double keys = steps * (double)choice->step_keys;
+    const double step_keys = (double)(row->warps * 32 * TGI_ATTEND_KEYS_AT_ONCE /
+                                      tgi_attend_count_lanes((int32_t)head, (int32_t)elem_bytes));
+    const double each = (double)tgi_divide_up(blocks, sm_count);
+    const double waves = fmax(1.0, each / (double)tgi_cuda_count_held(machine, choice));
+    const double bytes = each * keys * (double)(elem_bytes * (a->head_size + a->v_head_size));
+    const double waits = waves * ceil(keys / step_keys) * f->real_step;
+    return f->real_start + f->real_tile + fmax(waits, f->memory_byte * (double)sm_count * bytes);
 }
