@@ -86,8 +86,8 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
     SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles) extern "C" void       \
         simulated_plain_##type##_##queries##x##head(const tgi_attend_args *args)                   \
     {                                                                                              \
-        SIMULATED_PLAIN_##products(TGI_TYPE_OF(type), head, warps, queries, keys, tiles)           \
-        (*args, shared);                                                                           \
+        SIMULATED_PLAIN_##products(TGI_TYPE_OF(type), head, warps, queries, keys, tiles)(*args,    \
+                                                                                         shared);  \
     }
 #include "core/attention_kernels.def"
 

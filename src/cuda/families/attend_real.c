@@ -13,6 +13,7 @@
 #define SCHEDULERS 4  /* warp schedulers of a multiprocessor */
 #define LEAST_WARPS 4 /* warps that a block of few queries may have */
 #define ROWS_MAX (INT64_C(1) << 30)
+#define STEPS_MAX 64 /* steps of a row of few queries, of which each rounds the sums so far */
 
 int tgi_cuda_is_real(const tg_attention *a)
 {
@@ -96,17 +97,20 @@ static int set_tile(const tgi_machine *machine, int64_t most, tgi_attention_choi
     return choice->query_tile > fewest;
 }
 
-/* Tries 1, 2, 3, 4, 6, 8, ... splits of the keys up to as many as give each multiprocessor its
- * blocks, or each step a split, and these too; of each the fewest that take as many steps. */
+/* Tries `fewest` splits of the keys (1: 1, 2, 3, 4, 6, 8, ...) and more, up to as many as give each
+ * multiprocessor its blocks, or each step a split, and these too; of each the fewest that take as
+ * many steps. */
 static void try_splits(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
-                       tgi_attention_choice *tried, tgi_attention_visit *visit, void *state)
+                       int64_t fewest, tgi_attention_choice *tried, tgi_attention_visit *visit,
+                       void *state)
 {
     const int64_t steps = tgi_divide_up(a->n > 1 ? a->n : 1, tried->row->keys);
     const int64_t room = machine->gpu.sm_count * tried->row->resident_blocks * tried->row->warps;
     const int64_t filling = blocks < room ? room / (blocks > 1 ? blocks : 1) : 1;
-    const int64_t most = filling < steps ? filling : steps;
+    const int64_t wanted = filling < steps ? filling : steps;
+    const int64_t most = wanted > fewest ? wanted : fewest;
     int64_t visited = 0;
-    for (int64_t splits = 1, last = 0; last < most; splits += splits / 4 + 1) {
+    for (int64_t splits = fewest, last = 0; last < most; splits += splits / 4 + 1) {
         tried->split_count = last = splits < most ? splits : most;
         tgi_cuda_divide_keys(machine, a, blocks, tried);
         if (tried->split_count > visited)
@@ -139,8 +143,16 @@ static void try_tiles(const tgi_machine *machine, const tg_attention *a,
         const int64_t blocks = tgi_checked_multiply(
             tgi_checked_multiply(a->batch_count, a->head_count / heads), tried.tile_count);
         if (blocks <= INT32_MAX)
-            try_splits(machine, a, blocks, &tried, visit, state);
+            try_splits(machine, a, blocks, 1, &tried, visit, state);
     }
+}
+
+/* Returns the keys of a step of all warps of a block of few queries. */
+static int64_t count_step_keys(const tg_attention *a, const tgi_attention_row *row)
+{
+    const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
+    return row->warps * 32 * TGI_ATTEND_KEYS_AT_ONCE /
+           tgi_attend_count_lanes((int32_t)head, (int32_t)tgi_type_bytes(row->type));
 }
 
 /* Tries a row of few queries, with those of the `heads` heads that share keys in a block. */
@@ -155,10 +167,12 @@ static void try_few_queries(const tgi_machine *machine, const tg_attention *a,
                                   .tile_count = tgi_divide_up(heads * a->m, row->queries),
                                   .cluster_count = 1,
                                   .warp_split_count = 1};
+    const int64_t most_keys = STEPS_MAX * count_step_keys(a, row);
+    const int64_t fewest = tgi_divide_up(a->n > 1 ? a->n : 1, most_keys);
     const int64_t blocks = tgi_checked_multiply(
         tgi_checked_multiply(a->batch_count, a->head_count / heads), tried.tile_count);
-    if (blocks <= INT32_MAX)
-        try_splits(machine, a, blocks, &tried, visit, state);
+    if (tgi_checked_multiply(blocks, fewest) <= INT32_MAX)
+        try_splits(machine, a, blocks, fewest, &tried, visit, state);
 }
 
 void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
@@ -257,14 +271,12 @@ double tgi_cuda_predict_few_queries(const tgi_machine *machine, const tg_attenti
 {
     const tgi_attention_figures *f = tgi_figures_find_attention();
     const tgi_attention_row *row = choice->row;
-    const int64_t elem_bytes = tgi_type_bytes(row->type), sm_count = machine->gpu.sm_count;
-    const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
+    const int64_t sm_count = machine->gpu.sm_count;
     const double keys = steps * (double)choice->step_keys;
-    const double step_keys = (double)(row->warps * 32 * TGI_ATTEND_KEYS_AT_ONCE /
-                                      tgi_attend_count_lanes((int32_t)head, (int32_t)elem_bytes));
     const double each = (double)tgi_divide_up(blocks, sm_count);
     const double waves = fmax(1.0, each / (double)tgi_cuda_count_held(machine, choice));
-    const double bytes = each * keys * (double)(elem_bytes * (a->head_size + a->v_head_size));
-    const double waits = waves * ceil(keys / step_keys) * f->real_step;
-    return f->real_start + f->real_tile + fmax(waits, f->memory_byte * (double)sm_count * bytes);
+    const double bytes =
+        each * keys * (double)tgi_type_bytes(row->type) * (double)(a->head_size + a->v_head_size);
+    const double waits = f->real_tile + ceil(keys / (double)count_step_keys(a, row)) * f->real_step;
+    return f->real_start + fmax(waves * waits, f->memory_byte * (double)sm_count * bytes);
 }

@@ -177,7 +177,8 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
         {
             if (r >= place.row_count)
                 continue;
-            Real sums[OWN] = {}, reference, factor, largest = state.largest[r / 2][r % 2];
+            Real sums[OWN] = {}, total = 0, reference, factor,
+                 largest = state.largest[r / 2][r % 2];
             TGI_FOR_UNROLLED(k, AT_ONCE)
             {
                 const int key = find_key(key_0, k);
@@ -191,11 +192,12 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
                 const int key = find_key(key_0, k);
                 const Real weight =
                     tgi_attend_exp2(tgi_attend_multiply_add(scores[r][k], scale, -reference));
-                state.total[r / 2][r % 2] += weight;
+                total += weight;
                 if (key >= low[r] && key < high[r])
                     TGI_FOR_UNROLLED(e, OWN)
                 sums[e] = tgi_attend_multiply_add(weight, values[k][e / UNIT][e % UNIT], sums[e]);
             }
+            state.total[r / 2][r % 2] += total;
             TGI_FOR_UNROLLED(e, OWN)
             find_sum(r, e) = tgi_attend_multiply_add(find_sum(r, e), factor, sums[e]);
         }
