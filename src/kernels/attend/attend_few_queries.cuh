@@ -98,28 +98,49 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
         __syncthreads();
     }
 
+    /* Returns the address of the lane's key number k of the step from key_0 on, and sets `end` to
+     * its elements: `size`, or 0 if the key is not the block's. */
+    __device__ __forceinline__ const Real *find_row(const tg_heads &heads, int size, int key_0,
+                                                    int k, int &end) const
+    {
+        const int key = find_key(key_0, k);
+        end = key < place.end ? size : 0;
+        return static_cast<const Real *>(heads.data) +
+               (end > 0 ? tgi_attend_find_key(p, place, heads, key) : 0);
+    }
+
     /* Reads the lane's elements of its keys of the step from key_0 on: zeros beyond `size`, and of
-     * keys that are not the block's. */
+     * keys that are not the block's. Keys that are not read in whole units rotate, because
+     * registers take no computed index. */
     __device__ __forceinline__ void read(const tg_heads &heads, int64_t size, int has_units,
                                          int key_0, rows_of_keys &rows) const
     {
-        const int is_whole = has_units && size % UNIT == 0;
-        TGI_FOR_UNROLLED(k, AT_ONCE)
-        {
-            const int key = find_key(key_0, k), end = key < place.end ? static_cast<int>(size) : 0;
-            const Real *const row = static_cast<const Real *>(heads.data) +
-                                    (end > 0 ? tgi_attend_find_key(p, place, heads, key) : 0);
-            TGI_FOR_UNROLLED(i, UNITS)
+        const int count = static_cast<int>(size);
+        int end;
+        if (has_units && count % UNIT == 0) {
+            TGI_FOR_UNROLLED(k, AT_ONCE)
             {
-                const int e = find_element(i);
-                TGI_FOR_UNROLLED(x, UNIT)
-                rows[k][i][x] = 0;
-                if (is_whole && e < end)
-                    tgi_attend_load_unit(rows[k][i], row + e);
-                else if (!is_whole)
+                const Real *const row = find_row(heads, count, key_0, k, end);
+                TGI_FOR_UNROLLED(i, UNITS)
+                {
                     TGI_FOR_UNROLLED(x, UNIT)
-                if (e + x < end)
-                    rows[k][i][x] = row[(e + x) * heads.element_stride];
+                    rows[k][i][x] = 0;
+                    if (find_element(i) < end)
+                        tgi_attend_load_unit(rows[k][i], row + find_element(i));
+                }
+            }
+            return;
+        }
+#pragma unroll 1
+        for (int k = 0; k < AT_ONCE; k++) {
+            const Real *const row = find_row(heads, count, key_0, k, end);
+            TGI_FOR_UNROLLED(i, UNITS)
+            TGI_FOR_UNROLLED(x, UNIT)
+            {
+                const int e = find_element(i) + x;
+                TGI_FOR_UNROLLED(to, AT_ONCE - 1)
+                rows[to][i][x] = rows[to + 1][i][x];
+                rows[AT_ONCE - 1][i][x] = e < end ? row[e * heads.element_stride] : Real(0);
             }
         }
     }
@@ -159,9 +180,8 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
             Real finished = scores[0][0];
             if (row.is_there)
                 tgi_attend_finish_score(p, tgi_attend_find_bias<Real>(p, place, row, 0), key,
-                                        key >= row.low && key < row.high,
-                                        tgi_attend_find_slope<Real>(p, row), row.place - key,
-                                        finished);
+                                        row.low, row.high, tgi_attend_find_slope<Real>(p, row),
+                                        row.place - key, finished);
             TGI_FOR_UNROLLED(i, Queries * AT_ONCE - 1)
             scores[i / AT_ONCE][i % AT_ONCE] = scores[(i + 1) / AT_ONCE][(i + 1) % AT_ONCE];
             scores[Queries - 1][AT_ONCE - 1] = finished;

@@ -152,18 +152,18 @@ tgi_attend_find_bias(const tgi_attend_args &p, const tgi_attend_place &place,
 }
 
 /* Finishes the score of a query for key `key` from the bias' address on, `distance` keys before
- * the query, and makes it a score to base 2. The bias of a key that the query does not see is not
- * read. */
+ * the query, and makes it a score to base 2. The query sees keys low .. high - 1, and the bias of
+ * no other is read. */
 template <typename Real>
 static __device__ __forceinline__ void
-tgi_attend_finish_score(const tgi_attend_args &p, const Real *bias, int key, int is_seen,
+tgi_attend_finish_score(const tgi_attend_args &p, const Real *bias, int key, int low, int high,
                         Real slope, int distance, Real &score)
 {
     const tg_attention &a = p.attention;
     score *= tgi_attend_find_scale<Real>(p);
     if (tgi_attend_has_cap<Real>(p))
         score = tgi_attend_soften(p, score);
-    if (a.has_bias && is_seen)
+    if (a.has_bias && key >= low && key < high)
         score += bias[key * a.bias.element_stride] * static_cast<Real>(TGI_ATTEND_LOG2_E);
     if (a.has_slopes)
         score -= slope * tgi_attend_magnitude(static_cast<Real>(distance));
@@ -187,8 +187,8 @@ tgi_attend_finish_group(const tgi_attend_args &p, const tgi_attend_place &place,
         TGI_FOR_UNROLLED(i, Pass / 4)
         {
             const int key = i / 2 * 8 + i % 2;
-            tgi_attend_finish_score(p, bias, key, key >= low && key < high, slope,
-                                    row.place - first - key, scores[b][i / 2][2 * half + i % 2]);
+            tgi_attend_finish_score(p, bias, key, low, high, slope, row.place - first - key,
+                                    scores[b][i / 2][2 * half + i % 2]);
         }
     }
 }
