@@ -72,6 +72,7 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
 #define SIMULATED_clusters(...)
 #define SIMULATED_short_sequences(...)
 #define SIMULATED_few_keys SIMULATED_ATTEND_sm80
+#define SIMULATED_few_queries SIMULATED_ATTEND_sm80
 #define SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles)                   \
     extern "C" void simulated_##products##_##type##_##queries##x##head(                            \
         const tgi_attend_args *args)                                                               \
@@ -79,15 +80,13 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
         tgi_attend_in_##products<TGI_TYPE_OF(type), head, warps, queries, keys, tiles>(*args,      \
                                                                                        shared);    \
     }
-#define SIMULATED_PLAIN_multiply_adds(...) tgi_attend_in_multiply_adds<__VA_ARGS__, 0>
-#define SIMULATED_PLAIN_few_queries(...) tgi_attend_in_few_queries<__VA_ARGS__>
 /* Also as chips without matrix instructions of FP32 and FP64 multiply. */
 #define SIMULATED_ATTEND_sm75(type, queries, head, products, warps, keys, tiles)                   \
     SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles) extern "C" void       \
         simulated_plain_##type##_##queries##x##head(const tgi_attend_args *args)                   \
     {                                                                                              \
-        SIMULATED_PLAIN_##products(TGI_TYPE_OF(type), head, warps, queries, keys, tiles)(*args,    \
-                                                                                         shared);  \
+        tgi_attend_in_multiply_adds<TGI_TYPE_OF(type), head, warps, queries, keys, tiles, 0>(      \
+            *args, shared);                                                                        \
     }
 #include "core/attention_kernels.def"
 

@@ -32,11 +32,11 @@
 #define ROW_groups(...)
 #define ROW_clusters(...)
 #define ROW_short_sequences(...)
+#define ROW_few_queries(...)
 #define ROW_warps DECLARE
 #define ROW_splits DECLARE
 #define ROW_few_keys DECLARE
 #define ROW_multiply_adds DECLARE
-#define ROW_few_queries DECLARE
 #define DECLARE(symbol, name) extern tgi_sim_body symbol;
 #include "core/attention_kernels.def"
 #undef DECLARE
@@ -197,7 +197,7 @@ static void test_long_keys(void **state)
         tg_attention a;
         attention_case c;
         simulated_case s;
-        tg_init_attention(&a, sizeof a, i % 2 ? TG_TYPE_FP32 : TG_TYPE_FP64, 4, 4, 4, 5,
+        tg_init_attention(&a, sizeof a, i % 2 ? TG_TYPE_FP32 : TG_TYPE_FP64, 4, 4, 4, 9,
                           i % 2 ? 37001 : 9001, 8);
         a.has_log_sum_exp = 1;
         machine.gpu.sm_count = 1;

@@ -44,8 +44,8 @@ double tgi_cuda_predict_real(const tgi_machine *machine, const tg_attention *att
                              const tgi_attention_choice *choice, int64_t blocks, double steps,
                              double mean_steps);
 
-/* Returns the same of a row of few queries: the wait for its steps, or for the bytes of K and V at
- * a multiprocessor's share of the speed of memory. */
+/* Returns the same of a row of few queries: the longest of the waits of its steps, of what all
+ * warps of a multiprocessor issue, and of its reads, and a part of the others. */
 double tgi_cuda_predict_few_queries(const tgi_machine *machine, const tg_attention *attention,
                                     const tgi_attention_choice *choice, int64_t blocks,
                                     double steps);

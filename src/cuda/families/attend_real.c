@@ -13,7 +13,8 @@
 #define SCHEDULERS 4  /* warp schedulers of a multiprocessor */
 #define LEAST_WARPS 4 /* warps that a block of few queries may have */
 #define ROWS_MAX (INT64_C(1) << 30)
-#define STEPS_MAX 64 /* steps of a row of few queries, of which each rounds the sums so far */
+#define FEW_ROWS_MAX 8 /* rows of heads that share keys, in rows of few queries */
+#define STEPS_MAX 64   /* steps of a row of few queries, of which each rounds the sums so far */
 
 int tgi_cuda_is_real(const tg_attention *a)
 {
@@ -188,7 +189,7 @@ void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
             !tgi_kernels_isa_runs(row->isa, machine->features))
             continue;
         if (row->kind == TGI_ATTENTION_FEW_QUERIES) {
-            if (group <= row->queries && group * a->m <= row->queries)
+            if (group <= FEW_ROWS_MAX && group * a->m <= FEW_ROWS_MAX)
                 try_few_queries(machine, a, row, group, visit, state);
             continue;
         }
@@ -271,12 +272,16 @@ double tgi_cuda_predict_few_queries(const tgi_machine *machine, const tg_attenti
 {
     const tgi_attention_figures *f = tgi_figures_find_attention();
     const tgi_attention_row *row = choice->row;
-    const int64_t sm_count = machine->gpu.sm_count;
+    const int64_t all = choice->shared_heads * a->m;
+    const double rows = (double)(all < row->queries ? all : row->queries);
     const double keys = steps * (double)choice->step_keys;
-    const double each = (double)tgi_divide_up(blocks, sm_count);
+    const double own = ceil(keys / (double)count_step_keys(a, row));
+    const double each = (double)tgi_divide_up(blocks, machine->gpu.sm_count);
     const double waves = fmax(1.0, each / (double)tgi_cuda_count_held(machine, choice));
-    const double bytes =
-        each * keys * (double)tgi_type_bytes(row->type) * (double)(a->head_size + a->v_head_size);
-    const double waits = f->real_tile + ceil(keys / (double)count_step_keys(a, row)) * f->real_step;
-    return f->real_start + fmax(waves * waits, f->memory_byte * (double)sm_count * bytes);
+    const double waits = waves * own * (f->few_queries_step + f->few_queries_row * (rows - 1.0));
+    const double issue = each * (f->few_queries_block + own * rows * f->few_queries_issue);
+    const double reads = each * keys * (double)tgi_type_bytes(row->type) *
+                         (double)(a->head_size + a->v_head_size) * f->few_queries_byte;
+    const double most = fmax(fmax(waits, issue), reads);
+    return f->few_queries_start + most + f->read_overlap * (waits + issue + reads - most);
 }

@@ -30,6 +30,26 @@ static __device__ __forceinline__ void tgi_attend_load_unit(double (&value)[2], 
     value[1] = unit.y;
 }
 
+/* Returns a value that all lanes have. The compiler then knows that they branch together, and
+ * writes no second code for exchanges between lanes that do not. */
+static __device__ __forceinline__ int tgi_attend_agree(int value)
+{
+    return __shfl_sync(~0u, value, 0);
+}
+
+/* Lanes that have the first row and the first column alone. */
+struct tgi_attend_one_row {
+    static __device__ __forceinline__ int find_warp(void)
+    {
+        return 0;
+    }
+
+    static __device__ __forceinline__ int find_row(void)
+    {
+        return 0;
+    }
+};
+
 /* The steps of a block of `Warps` warps, which have the same rows of scores, at most `Queries`. */
 template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
     typedef tgi_attend_real<Type> Real;
@@ -41,6 +61,7 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
     const tgi_attend_place &place;
     Real *const queries; /* in shared memory: SIZE elements each, zeros behind those of the head */
     const int lanes, groups, lane, group;
+    const int row_count;                                /* rows of the block */
     int low[Queries], high[Queries];                    /* the keys that a row sees */
     tgi_attend_state<4 * OWN, Queries / 2, Real> state; /* row r is number r % 2 of block r / 2 */
 
@@ -49,7 +70,8 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
         : p(args), place(at), queries(reinterpret_cast<Real *>(shared)),
           lanes(tgi_attend_count_lanes(
               static_cast<int>(max(args.attention.head_size, args.attention.v_head_size)), BYTES)),
-          groups(32 / lanes), lane(tgi_thread() % lanes), group(tgi_thread() % 32 / lanes)
+          groups(32 / lanes), lane(tgi_thread() % lanes), group(tgi_thread() % 32 / lanes),
+          row_count(tgi_attend_agree(min(Queries, at.row_count - at.first)))
     {
         tgi_attend_clear(state);
         TGI_FOR_UNROLLED(r, Queries)
@@ -86,7 +108,7 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
         for (int at = tgi_thread(); at < Queries * SIZE; at += 32 * Warps) {
             const int r = at / SIZE, e = at % SIZE;
             Real value = 0;
-            if (r < place.row_count && e < size) {
+            if (r < row_count && e < size) {
                 const tgi_attend_row_place row = tgi_attend_find_row(p, place, r);
                 value = static_cast<const Real *>(
                     heads.data)[tgi_attend_offset(heads, place.query_entry, row.head,
@@ -110,8 +132,8 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
     }
 
     /* Reads the lane's elements of its keys of the step from key_0 on: zeros beyond `size`, and of
-     * keys that are not the block's. Keys that are not read in whole units rotate, because
-     * registers take no computed index. */
+     * keys that are not the block's. Those that are not read in whole units go through local
+     * memory, which takes computed indices, so that their code is short. */
     __device__ __forceinline__ void read(const tg_heads &heads, int64_t size, int has_units,
                                          int key_0, rows_of_keys &rows) const
     {
@@ -131,28 +153,28 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
             }
             return;
         }
+        Real elements[AT_ONCE * OWN];
+        const Real *row = NULL;
 #pragma unroll 1
-        for (int k = 0; k < AT_ONCE; k++) {
-            const Real *const row = find_row(heads, count, key_0, k, end);
-            TGI_FOR_UNROLLED(i, UNITS)
-            TGI_FOR_UNROLLED(x, UNIT)
-            {
-                const int e = find_element(i) + x;
-                TGI_FOR_UNROLLED(to, AT_ONCE - 1)
-                rows[to][i][x] = rows[to + 1][i][x];
-                rows[AT_ONCE - 1][i][x] = e < end ? row[e * heads.element_stride] : Real(0);
-            }
+        for (int i = 0; i < AT_ONCE * OWN; i++) {
+            const int e = find_element(i % OWN / UNIT) + i % UNIT;
+            if (i % OWN == 0)
+                row = find_row(heads, count, key_0, i / OWN, end);
+            elements[i] = e < end ? row[e * heads.element_stride] : Real(0);
         }
+        TGI_FOR_UNROLLED(i, AT_ONCE * OWN)
+        rows[i / OWN][i % OWN / UNIT][i % UNIT] = elements[i];
     }
 
-    /* Forms the scores of the group's keys, which all its lanes then have. */
+    /* Forms the scores of the group's keys, which all its lanes then have. Exchanges of all rows
+     * are under way at once. */
     __device__ __forceinline__ void score(const rows_of_keys &keys, score_array &scores) const
     {
         TGI_FOR_UNROLLED(r, Queries)
         {
             TGI_FOR_UNROLLED(k, AT_ONCE)
             scores[r][k] = 0;
-            if (r >= place.row_count)
+            if (r >= row_count)
                 continue;
             TGI_FOR_UNROLLED(i, UNITS)
             {
@@ -162,29 +184,28 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
                 TGI_FOR_UNROLLED(k, AT_ONCE)
                 scores[r][k] = tgi_attend_multiply_add(query[x], keys[k][i][x], scores[r][k]);
             }
-#pragma unroll 1
-            for (int bit = lanes / 2; bit > 0; bit /= 2)
-                TGI_FOR_UNROLLED(k, AT_ONCE)
-            scores[r][k] += __shfl_xor_sync(~0u, scores[r][k], bit);
         }
+#pragma unroll 1
+        for (int bit = lanes / 2; bit > 0; bit /= 2)
+            TGI_FOR_UNROLLED(r, Queries)
+        TGI_FOR_UNROLLED(k, AT_ONCE)
+        scores[r][k] += __shfl_xor_sync(~0u, scores[r][k], bit);
     }
 
-    /* Finishes scores that need more than a factor. They rotate, because registers take no computed
-     * index. */
+    /* Finishes scores that need more than a factor, one after another. They rotate, because
+     * registers take no computed index. */
     __device__ __forceinline__ void finish(int key_0, score_array &scores) const
     {
+        tgi_attend_place at_row = place;
 #pragma unroll 1
         for (int at = 0; at < Queries * AT_ONCE; at++) {
-            const tgi_attend_row_place row = tgi_attend_find_row(p, place, at / AT_ONCE);
-            const int key = find_key(key_0, at % AT_ONCE);
-            Real finished = scores[0][0];
-            if (row.is_there)
-                tgi_attend_finish_score(p, tgi_attend_find_bias<Real>(p, place, row, 0), key,
-                                        row.low, row.high, tgi_attend_find_slope<Real>(p, row),
-                                        row.place - key, finished);
+            Real score[1][1][4] = {{{scores[0][0]}}};
+            at_row.first = place.first + at / AT_ONCE;
+            tgi_attend_finish_group<4, 8, 1, tgi_attend_one_row>(
+                p, at_row, find_key(key_0, at % AT_ONCE), score);
             TGI_FOR_UNROLLED(i, Queries * AT_ONCE - 1)
             scores[i / AT_ONCE][i % AT_ONCE] = scores[(i + 1) / AT_ONCE][(i + 1) % AT_ONCE];
-            scores[Queries - 1][AT_ONCE - 1] = finished;
+            scores[Queries - 1][AT_ONCE - 1] = score[0][0][0];
         }
     }
 
@@ -195,7 +216,7 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
     {
         TGI_FOR_UNROLLED(r, Queries)
         {
-            if (r >= place.row_count)
+            if (r >= row_count)
                 continue;
             Real sums[OWN] = {}, total = 0, reference, factor,
                  largest = state.largest[r / 2][r % 2];
@@ -228,11 +249,12 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
     __device__ __forceinline__ void run(Real scale)
     {
         const tg_attention &a = p.attention;
-        const int step = groups * AT_ONCE, first = place.begin + tgi_thread() / 32 * step;
+        const int step = groups * AT_ONCE;
+        const int first = tgi_attend_agree(place.begin + tgi_thread() / 32 * step);
+        const int end = tgi_attend_agree(max(first, place.end));
         rows_of_keys keys, values;
 #pragma unroll 1
-        for (int key_0 = first - Warps * step; key_0 < max(first, place.end);
-             key_0 += Warps * step) {
+        for (int key_0 = first - Warps * step; key_0 < end; key_0 += Warps * step) {
             score_array scores;
             if (key_0 >= first) {
                 read(a.v, a.v_head_size, p.has_units[2], key_0, values);
@@ -256,7 +278,7 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
         {
             Real &total = state.total[r / 2][r % 2];
             Real largest = state.largest[r / 2][r % 2], reference, factor;
-            if (r >= place.row_count)
+            if (r >= row_count)
                 continue;
 #pragma unroll 1
             for (int bit = lanes; bit < 32; bit *= 2)
@@ -305,7 +327,7 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
         const int warp = tgi_thread() / 32;
         TGI_FOR_UNROLLED(r, Queries)
         {
-            if (r >= place.row_count)
+            if (r >= row_count)
                 continue;
             if (group == 0)
                 TGI_FOR_UNROLLED(e, OWN)
@@ -316,16 +338,17 @@ template <tg_type Type, int Warps, int Queries> struct tgi_attend_few_queries {
             }
         }
         __syncthreads();
-#pragma unroll 1
-        for (int r = 0; r < place.row_count; r++) {
-            const tgi_attend_row_place row = tgi_attend_find_row(p, place, r);
-            tgi_attend_add_in_order<Real>(
-                states + r * Warps, ends + r * Warps, Warps,
-                static_cast<int>(p.attention.v_head_size), tgi_thread(), 32 * Warps,
-                [&](int e, Real largest, Real total, const Real(&sums)[2]) {
-                    store_pair(row, e, largest, total, sums);
-                });
-        }
+        /* Warps share out the rows and, with fewer of these, their columns. */
+        const int sharers = Warps / (row_count > 2 ? 4 : row_count), r = warp / sharers;
+        if (r >= row_count)
+            return;
+        const tgi_attend_row_place row = tgi_attend_find_row(p, place, r);
+        tgi_attend_add_in_order<Real>(states + r * Warps, ends + r * Warps, Warps,
+                                      static_cast<int>(p.attention.v_head_size),
+                                      tgi_thread() - 32 * sharers * r, 32 * sharers,
+                                      [&](int e, Real largest, Real total, const Real(&sums)[2]) {
+                                          store_pair(row, e, largest, total, sums);
+                                      });
     }
 };
 
@@ -337,6 +360,7 @@ static __device__ __forceinline__ void tgi_attend_in_few_queries(const tgi_atten
     typedef tgi_attend_few_queries<Type, Warps, Queries> steps_type;
     typedef typename steps_type::Real Real;
     static_assert(Head == TGI_ATTEND_HEAD_MAX && Tiles == 0, "registers have K and V");
+    static_assert(Queries <= 4 && Warps % 4 == 0, "warps share out the rows");
     static_assert(Keys == 32 / 4 * TGI_ATTEND_KEYS_AT_ONCE, "a warp's step is a part of a step");
     const int has_lists = tgi_attend_has_lists(p);
     if (p.split_count > 1)
@@ -346,7 +370,7 @@ static __device__ __forceinline__ void tgi_attend_in_few_queries(const tgi_atten
     const tgi_attend_place place = tgi_attend_find_tile<Keys>(p, blockIdx.x, 0, p.tile_rows);
     if (!has_lists)
         tgi_wait_for_stream();
-    if (place.first >= place.row_count)
+    if (tgi_attend_agree(place.first >= place.row_count))
         return;
     steps_type steps(p, place, shared);
     const Real scale = p.is_plain ? tgi_attend_find_scale<Real>(p) : Real(1);

@@ -1,6 +1,5 @@
 /* Instantiates the kernels of attention on FP32. */
 #define TGI_IMAGE_attend_fp32 TGI_CHOSEN
-#include "kernels/attend/attend_few_queries.cuh"
 #include "kernels/attend/attend_multiply_adds.cuh"
 #include "kernels/attend/attend_instances.cuh"
 

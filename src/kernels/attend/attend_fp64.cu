@@ -1,6 +1,5 @@
 /* Instantiates the kernels of attention on FP64. */
 #define TGI_IMAGE_attend_fp64 TGI_CHOSEN
-#include "kernels/attend/attend_few_queries.cuh"
 #include "kernels/attend/attend_multiply_adds.cuh"
 #include "kernels/attend/attend_instances.cuh"
 

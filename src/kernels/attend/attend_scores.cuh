@@ -126,49 +126,6 @@ tgi_attend_find_row(const tgi_attend_args &p, const tgi_attend_place &place, int
     return tgi_attend_make_row(p, place, at, head);
 }
 
-/* Returns the slope of a row's head to base 2, or 0. */
-template <typename Real>
-static __device__ __forceinline__ Real tgi_attend_find_slope(const tgi_attend_args &p,
-                                                             const tgi_attend_row_place &row)
-{
-    const tg_attention &a = p.attention;
-    return a.has_slopes ? static_cast<const Real *>(a.slopes)[row.head] *
-                              static_cast<Real>(TGI_ATTEND_LOG2_E)
-                        : Real(0);
-}
-
-/* Returns the address of the bias of a row for key `first`, or NULL. */
-template <typename Real>
-static __device__ __forceinline__ const Real *
-tgi_attend_find_bias(const tgi_attend_args &p, const tgi_attend_place &place,
-                     const tgi_attend_row_place &row, int first)
-{
-    const tg_heads &bias = p.attention.bias;
-    if (!p.attention.has_bias)
-        return NULL;
-    return static_cast<const Real *>(bias.data) +
-           tgi_attend_offset(bias, place.query_entry, row.head, place.first_query + row.query) +
-           first * bias.element_stride;
-}
-
-/* Finishes the score of a query for key `key` from the bias' address on, `distance` keys before
- * the query, and makes it a score to base 2. The query sees keys low .. high - 1, and the bias of
- * no other is read. */
-template <typename Real>
-static __device__ __forceinline__ void
-tgi_attend_finish_score(const tgi_attend_args &p, const Real *bias, int key, int low, int high,
-                        Real slope, int distance, Real &score)
-{
-    const tg_attention &a = p.attention;
-    score *= tgi_attend_find_scale<Real>(p);
-    if (tgi_attend_has_cap<Real>(p))
-        score = tgi_attend_soften(p, score);
-    if (a.has_bias && key >= low && key < high)
-        score += bias[key * a.bias.element_stride] * static_cast<Real>(TGI_ATTEND_LOG2_E);
-    if (a.has_slopes)
-        score -= slope * tgi_attend_magnitude(static_cast<Real>(distance));
-}
-
 /* Finishes the scores of the first `Pass` keys from key `first` on, and makes them scores to base
  * 2. */
 template <int Pass, int Keys, int Blocks, class Lanes, typename Real>
@@ -176,19 +133,34 @@ static __device__ __forceinline__ void
 tgi_attend_finish_group(const tgi_attend_args &p, const tgi_attend_place &place, int first,
                         Real (&scores)[Blocks][Keys / 8][4])
 {
+    const Real log2_e = static_cast<Real>(TGI_ATTEND_LOG2_E);
+    const tg_attention &a = p.attention;
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
     {
         const tgi_attend_row_place row =
             tgi_attend_find_row(p, place, tgi_attend_row<Blocks, Lanes>(b, half));
+        const int64_t stride = a.bias.element_stride;
         const int low = row.is_there ? row.low - first : Keys, high = row.high - first;
-        const Real slope = tgi_attend_find_slope<Real>(p, row);
-        const Real *const bias = tgi_attend_find_bias<Real>(p, place, row, first);
+        const Real slope =
+            a.has_slopes ? static_cast<const Real *>(a.slopes)[row.head] * log2_e : Real(0);
+        const Real *bias = NULL;
+        if (a.has_bias)
+            bias = static_cast<const Real *>(a.bias.data) +
+                   tgi_attend_offset(a.bias, place.query_entry, row.head,
+                                     place.first_query + row.query) +
+                   first * stride;
         TGI_FOR_UNROLLED(i, Pass / 4)
         {
             const int key = i / 2 * 8 + i % 2;
-            tgi_attend_finish_score(p, bias, key, low, high, slope, row.place - first - key,
-                                    scores[b][i / 2][2 * half + i % 2]);
+            Real &score = scores[b][i / 2][2 * half + i % 2];
+            score *= tgi_attend_find_scale<Real>(p);
+            if (tgi_attend_has_cap<Real>(p))
+                score = tgi_attend_soften(p, score);
+            if (a.has_bias && key >= low && key < high)
+                score += bias[key * stride] * log2_e;
+            if (a.has_slopes)
+                score -= slope * tgi_attend_magnitude(static_cast<Real>(row.place - first - key));
         }
     }
 }
