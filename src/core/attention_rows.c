@@ -9,6 +9,7 @@
 #define TRAITS_splits TGI_ATTENTION_THIN, 0, 1
 #define TRAITS_clusters TGI_ATTENTION_THIN, 1, 8
 #define TRAITS_multiply_adds TGI_ATTENTION_WIDE, 0, 1
+#define TRAITS_few_queries TGI_ATTENTION_FEW_QUERIES, 0, 1
 #define TRAITS_few_keys TGI_ATTENTION_FEW_KEYS, 0, 1
 #define TRAITS_short_sequences TGI_ATTENTION_SHORT, 1, 1
 

@@ -6,10 +6,11 @@
 
 /* The kind of a row says which attention it serves. */
 typedef enum tgi_attention_kind {
-    TGI_ATTENTION_WIDE,     /* many queries */
-    TGI_ATTENTION_THIN,     /* few queries: the warps of a block share them, and divide the keys */
-    TGI_ATTENTION_FEW_KEYS, /* few keys */
-    TGI_ATTENTION_SHORT     /* keys that all fit into shared memory */
+    TGI_ATTENTION_WIDE, /* many queries */
+    TGI_ATTENTION_THIN, /* few queries: the warps of a block share them, and divide the keys */
+    TGI_ATTENTION_FEW_QUERIES, /* the queries of a token or a few, in FP32 and FP64 */
+    TGI_ATTENTION_FEW_KEYS,    /* few keys */
+    TGI_ATTENTION_SHORT        /* keys that all fit into shared memory */
 } tgi_attention_kind;
 
 typedef struct tgi_attention_row {

@@ -3,6 +3,8 @@
  * mma.sync that wait for too little.
  */
 #include "kernels/attend/attend_few_keys.cuh"
+#include "kernels/attend/attend_few_queries.cuh"
+#include "kernels/attend/attend_merge.cuh"
 #include "kernels/attend/attend_multiply_adds.cuh"
 
 /* The shared memory of a block: the most that sm_90 gives, which suffices any kernel. */
@@ -70,6 +72,7 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
 #define SIMULATED_clusters(...)
 #define SIMULATED_short_sequences(...)
 #define SIMULATED_few_keys SIMULATED_ATTEND_sm80
+#define SIMULATED_few_queries SIMULATED_ATTEND_sm80
 #define SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles)                   \
     extern "C" void simulated_##products##_##type##_##queries##x##head(                            \
         const tgi_attend_args *args)                                                               \

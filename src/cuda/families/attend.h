@@ -44,6 +44,12 @@ double tgi_cuda_predict_real(const tgi_machine *machine, const tg_attention *att
                              const tgi_attention_choice *choice, int64_t blocks, double steps,
                              double mean_steps);
 
+/* Returns the same of a row of few queries: the longest of the waits of its steps, of what all
+ * warps of a multiprocessor issue, and of its reads, and a part of the others. */
+double tgi_cuda_predict_few_queries(const tgi_machine *machine, const tg_attention *attention,
+                                    const tgi_attention_choice *choice, int64_t blocks,
+                                    double steps);
+
 /* Divides the keys among the choice's splits, blocks of a cluster and warps. */
 void tgi_cuda_divide_keys(const tgi_machine *machine, const tg_attention *attention, int64_t blocks,
                           tgi_attention_choice *choice);

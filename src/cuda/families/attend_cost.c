@@ -20,8 +20,8 @@ static double count(const double cost[2], const tgi_attention_row *row)
     return cost[0] + cost[1] * row->head_size;
 }
 
-/* Returns the number of steps of a tile with `rows` queries of a head, around query `query`. */
-static double count_tile_steps(const tg_attention *a, const tgi_attention_choice *choice,
+/* Returns how many keys a tile with `rows` queries of a head, around query `query`, sees. */
+static int64_t count_seen_keys(const tg_attention *a, const tgi_attention_choice *choice,
                                int64_t query, int64_t rows)
 {
     const tgi_attention_window window = tgi_attention_find_window(a);
@@ -30,8 +30,16 @@ static double count_tile_steps(const tg_attention *a, const tgi_attention_choice
     const int64_t low = middle - queries / 2 - window.before;
     const int64_t high = middle + (queries + 1) / 2 + window.after; /* behind the last query */
     const int64_t keys = (high < a->n ? high : a->n) - (low > 0 ? low : 0);
-    const int64_t seen = keys < 1 ? 1 : keys < choice->split_keys ? keys : choice->split_keys;
-    return (double)tgi_divide_up(seen, choice->step_keys);
+    return keys < 1 ? 1 : keys;
+}
+
+/* Returns the number of steps of such a tile, of its first split. */
+static double count_tile_steps(const tg_attention *a, const tgi_attention_choice *choice,
+                               int64_t query, int64_t rows)
+{
+    const int64_t keys = count_seen_keys(a, choice, query, rows);
+    return (double)tgi_divide_up(keys < choice->split_keys ? keys : choice->split_keys,
+                                 choice->step_keys);
 }
 
 /* Returns the number of steps of the middle tile or, if is_last is 1, of the last tile. If all
@@ -286,7 +294,8 @@ static double predict_short(const tgi_machine *machine, const tg_attention *a,
            (a->head_size % SECTOR_ELEMENTS ? f->short_part * copied : 0.0);
 }
 
-/* Returns the time of a row of FP32 or FP64. Tiles are looked at all over the queries. */
+/* Returns the time of a row of FP32 or FP64. Tiles are looked at all over the queries. Under a mask
+ * splits of a tile may have no keys. */
 static double predict_real(const tgi_machine *machine, const tg_attention *a,
                            const tgi_attention_choice *choice, int64_t blocks)
 {
@@ -297,14 +306,18 @@ static double predict_real(const tgi_machine *machine, const tg_attention *a,
     for (int64_t i = 0; i < looked; i++) {
         const int64_t tile = last > 0 ? i * last / (looked - 1) : 0;
         const int64_t first = tile * choice->query_tile, rest = a->m - first;
-        const int64_t rows = rest < choice->query_tile ? rest : choice->query_tile;
-        const double steps =
-            count_tile_steps(a, choice, choice->shared_heads > 1 ? a->m / 2 : first + rows / 2,
-                             choice->shared_heads > 1 ? a->m : rows);
-        most = fmax(most, steps);
-        mean += steps / (double)looked;
+        const int64_t rows = choice->shared_heads > 1    ? a->m
+                             : rest < choice->query_tile ? rest
+                                                         : choice->query_tile;
+        const int64_t middle = choice->shared_heads > 1 ? a->m / 2 : first + rows / 2;
+        const int64_t seen = count_seen_keys(a, choice, middle, rows);
+        most = fmax(most, count_tile_steps(a, choice, middle, rows));
+        mean +=
+            (double)tgi_divide_up(seen, choice->step_keys) / (double)(choice->split_count * looked);
     }
-    return fmax(tgi_cuda_predict_real(machine, a, choice, blocks, most, mean),
+    return fmax(choice->row->kind == TGI_ATTENTION_FEW_QUERIES
+                    ? tgi_cuda_predict_few_queries(machine, a, choice, blocks, most)
+                    : tgi_cuda_predict_real(machine, a, choice, blocks, most, mean),
                 f->real_start + predict_memory(machine, a, (double)a->n));
 }
 

@@ -13,6 +13,8 @@
 #define SCHEDULERS 4  /* warp schedulers of a multiprocessor */
 #define LEAST_WARPS 4 /* warps that a block of few queries may have */
 #define ROWS_MAX (INT64_C(1) << 30)
+#define FEW_ROWS_MAX 8 /* rows of heads that share keys, in rows of few queries */
+#define STEPS_MAX 64   /* steps of a row of few queries, of which each rounds the sums so far */
 
 int tgi_cuda_is_real(const tg_attention *a)
 {
@@ -65,6 +67,13 @@ void tgi_cuda_set_real_block(const tgi_machine *machine, int64_t blocks,
                              tgi_attention_choice *choice)
 {
     const tgi_attention_row *row = choice->row;
+    if (row->kind == TGI_ATTENTION_FEW_QUERIES) {
+        choice->block_threads = 32 * row->warps;
+        choice->tile_places = 1;
+        choice->shared_bytes = tgi_attend_few_queries_bytes((int32_t)tgi_type_bytes(row->type),
+                                                            row->queries, row->warps);
+        return;
+    }
     const int64_t queries = tgi_round_up(choice->query_tile, count_shared_queries(row));
     const int64_t half = machine->gpu.shared_bytes_per_sm / 2;
     choice->block_threads = 32 * count_sharers(row) * queries / count_shared_queries(row);
@@ -89,17 +98,20 @@ static int set_tile(const tgi_machine *machine, int64_t most, tgi_attention_choi
     return choice->query_tile > fewest;
 }
 
-/* Tries 1, 2, 3, 4, 6, 8, ... splits of the keys up to as many as give each multiprocessor its
- * blocks, or each step a split, and these too; of each the fewest that take as many steps. */
+/* Tries `fewest` splits of the keys (1: 1, 2, 3, 4, 6, 8, ...) and more, up to as many as give each
+ * multiprocessor its blocks, or each step a split, and these too; of each the fewest that take as
+ * many steps. */
 static void try_splits(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
-                       tgi_attention_choice *tried, tgi_attention_visit *visit, void *state)
+                       int64_t fewest, tgi_attention_choice *tried, tgi_attention_visit *visit,
+                       void *state)
 {
     const int64_t steps = tgi_divide_up(a->n > 1 ? a->n : 1, tried->row->keys);
     const int64_t room = machine->gpu.sm_count * tried->row->resident_blocks * tried->row->warps;
     const int64_t filling = blocks < room ? room / (blocks > 1 ? blocks : 1) : 1;
-    const int64_t most = filling < steps ? filling : steps;
+    const int64_t wanted = filling < steps ? filling : steps;
+    const int64_t most = wanted > fewest ? wanted : fewest;
     int64_t visited = 0;
-    for (int64_t splits = 1, last = 0; last < most; splits += splits / 4 + 1) {
+    for (int64_t splits = fewest, last = 0; last < most; splits += splits / 4 + 1) {
         tried->split_count = last = splits < most ? splits : most;
         tgi_cuda_divide_keys(machine, a, blocks, tried);
         if (tried->split_count > visited)
@@ -132,8 +144,36 @@ static void try_tiles(const tgi_machine *machine, const tg_attention *a,
         const int64_t blocks = tgi_checked_multiply(
             tgi_checked_multiply(a->batch_count, a->head_count / heads), tried.tile_count);
         if (blocks <= INT32_MAX)
-            try_splits(machine, a, blocks, &tried, visit, state);
+            try_splits(machine, a, blocks, 1, &tried, visit, state);
     }
+}
+
+/* Returns the keys of a step of all warps of a block of few queries. */
+static int64_t count_step_keys(const tg_attention *a, const tgi_attention_row *row)
+{
+    const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
+    return row->warps * 32 * TGI_ATTEND_KEYS_AT_ONCE /
+           tgi_attend_count_lanes((int32_t)head, (int32_t)tgi_type_bytes(row->type));
+}
+
+/* Tries a row of few queries, with those of the `heads` heads that share keys in a block. */
+static void try_few_queries(const tgi_machine *machine, const tg_attention *a,
+                            const tgi_attention_row *row, int64_t heads, tgi_attention_visit *visit,
+                            void *state)
+{
+    tgi_attention_choice tried = {.row = row,
+                                  .shared_heads = heads,
+                                  .subtile_count = 1,
+                                  .query_tile = row->queries,
+                                  .tile_count = tgi_divide_up(heads * a->m, row->queries),
+                                  .cluster_count = 1,
+                                  .warp_split_count = 1};
+    const int64_t most_keys = STEPS_MAX * count_step_keys(a, row);
+    const int64_t fewest = tgi_divide_up(a->n > 1 ? a->n : 1, most_keys);
+    const int64_t blocks = tgi_checked_multiply(
+        tgi_checked_multiply(a->batch_count, a->head_count / heads), tried.tile_count);
+    if (tgi_checked_multiply(blocks, fewest) <= INT32_MAX)
+        try_splits(machine, a, blocks, fewest, &tried, visit, state);
 }
 
 void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
@@ -148,6 +188,11 @@ void tgi_cuda_visit_real(const tgi_machine *machine, const tg_attention *a,
         if (row->type != a->type || row->head_size < head ||
             !tgi_kernels_isa_runs(row->isa, machine->features))
             continue;
+        if (row->kind == TGI_ATTENTION_FEW_QUERIES) {
+            if (group <= FEW_ROWS_MAX && group * a->m <= FEW_ROWS_MAX)
+                try_few_queries(machine, a, row, group, visit, state);
+            continue;
+        }
         try_tiles(machine, a, row, 1, visit, state);
         if (group > 1 && (a->m < row->queries || !has_mask) && group * a->m <= ROWS_MAX)
             try_tiles(machine, a, row, group, visit, state);
@@ -162,7 +207,7 @@ int tgi_cuda_has_narrower(const tgi_machine *machine, const tg_attention *a,
     const int is_asked =
         row->type == TG_TYPE_FP32 || (row->type == TG_TYPE_FP64 && !choice->is_resident);
     for (int i = 0; is_asked && (other = tgi_attention_rows_get(i)); i++) {
-        if (other->type == row->type && head <= other->head_size &&
+        if (other->type == row->type && other->kind == row->kind && head <= other->head_size &&
             other->head_size < row->head_size &&
             tgi_kernels_isa_runs(other->isa, machine->features))
             return 1;
@@ -219,4 +264,24 @@ double tgi_cuda_predict_real(const tgi_machine *machine, const tg_attention *a,
     const double last =
         rest > 0 ? predict_ends(a, choice, rest) + mean_steps * predict_step(a, choice, rest) : 0.0;
     return tgi_figures_find_attention()->real_start + fmax(alone, full + last);
+}
+
+double tgi_cuda_predict_few_queries(const tgi_machine *machine, const tg_attention *a,
+                                    const tgi_attention_choice *choice, int64_t blocks,
+                                    double steps)
+{
+    const tgi_attention_figures *f = tgi_figures_find_attention();
+    const tgi_attention_row *row = choice->row;
+    const int64_t all = choice->shared_heads * a->m;
+    const double rows = (double)(all < row->queries ? all : row->queries);
+    const double keys = steps * (double)choice->step_keys;
+    const double own = ceil(keys / (double)count_step_keys(a, row));
+    const double each = (double)tgi_divide_up(blocks, machine->gpu.sm_count);
+    const double waves = fmax(1.0, each / (double)tgi_cuda_count_held(machine, choice));
+    const double waits = waves * own * (f->few_queries_step + f->few_queries_row * (rows - 1.0));
+    const double issue = each * (f->few_queries_block + own * rows * f->few_queries_issue);
+    const double reads = each * keys * (double)tgi_type_bytes(row->type) *
+                         (double)(a->head_size + a->v_head_size) * f->few_queries_byte;
+    const double most = fmax(fmax(waits, issue), reads);
+    return f->few_queries_start + most + f->read_overlap * (waits + issue + reads - most);
 }

@@ -112,6 +112,26 @@ TGI_INLINE int32_t tgi_attend_real_bytes(int32_t elem_bytes, int32_t head, int32
            (sharers > 1 ? warp_rows * elem_bytes * 2 : 0);
 }
 
+#define TGI_ATTEND_LANE_BYTES 64  /* bytes of a head that a lane has, in rows of few queries */
+#define TGI_ATTEND_KEYS_AT_ONCE 2 /* keys that each lane of those reads together */
+
+/* Returns how many lanes share a key in rows of few queries: a power of two. With fewer than four
+ * the keys of a warp's step would be more than those of the row's. */
+TGI_INLINE int32_t tgi_attend_count_lanes(int32_t head, int32_t elem_bytes)
+{
+    int32_t lanes = 4;
+    while (lanes * TGI_ATTEND_LANE_BYTES < head * elem_bytes)
+        lanes *= 2;
+    return lanes;
+}
+
+/* Returns the bytes of shared memory of a block of few queries of FP32 or FP64: the queries, and of
+ * each warp the sums, the largest score and the sum of weights of each. */
+TGI_INLINE int32_t tgi_attend_few_queries_bytes(int32_t elem_bytes, int32_t queries, int32_t warps)
+{
+    return elem_bytes * queries * (TGI_ATTEND_HEAD_MAX + warps * (TGI_ATTEND_HEAD_MAX + 2));
+}
+
 /* Returns the bytes of the state of a warp that has 16 queries and `columns` columns of D, in rows
  * of few keys. */
 TGI_INLINE int32_t tgi_attend_state_bytes(int32_t columns)

@@ -6,6 +6,7 @@
 #include "kernels/instances.cuh"
 #include "core/types.h"
 #include "kernels/attend/attend.cuh"
+#include "kernels/attend/attend_merge.cuh"
 
 #define TGI_ATTEND(name, type, queries, head, products, warps, keys, tiles, resident)              \
     extern "C" __global__ void __launch_bounds__(32 * warps, resident)                             \
