@@ -231,7 +231,7 @@ static void normalize_unused(tgi_problem *q)
 
 static tg_status round_factor(const char *name, double value, tg_type type, double *rounded)
 {
-    *rounded = type == TG_TYPE_FP64 ? value : (double)(float)value;
+    *rounded = tgi_type_round_factor(type, value);
     if (isinf(*rounded) && !isinf(value)) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                "%s = %g overflows FP32, in which %s products are scaled; pass at "
