@@ -59,13 +59,6 @@ static inline int tgi_type_is_fp8(tg_type type)
     return tgi_type_is_in(type, TGI_TYPES_fp8);
 }
 
-/* Returns alpha or beta as it counts for inputs of the type: rounded to FP32 but for FP64. A beta
- * that becomes 0 leaves C unread. */
-static inline double tgi_type_round_factor(tg_type type, double factor)
-{
-    return type == TG_TYPE_FP64 ? factor : (double)(float)factor;
-}
-
 /* Returns the bytes of an element, for a valid type. */
 static inline int64_t tgi_type_bytes(tg_type type)
 {

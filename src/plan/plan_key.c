@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/types.h"
+#include "core/factor.h"
 
 #define LANE_COUNT 4
 
@@ -14,7 +14,7 @@ _Static_assert((offsetof(tg_problem, op_a) - offsetof(tg_problem, a)) % sizeof(t
 /* Rounds a factor. Returns 0 if it overflows. */
 static int round_factor(double value, tg_type type, double *rounded)
 {
-    *rounded = tgi_type_round_factor(type, value);
+    *rounded = tgi_factor_round(value, type);
     return !isinf(*rounded) || isinf(value);
 }
 

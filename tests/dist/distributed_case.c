@@ -181,7 +181,8 @@ void make_case_operands(distributed_case *made)
 {
     made->local_a = make_local(&made->a, made, 'a', &made->bytes_a);
     made->local_b = make_local(&made->b, made, 'b', &made->bytes_b);
-    made->local_c = make_local(&made->d, made, round_beta(made) != 0 ? 'c' : UNREAD, &made->bytes_d);
+    made->local_c =
+        make_local(&made->d, made, round_beta(made) != 0 ? 'c' : UNREAD, &made->bytes_d);
     made->local_d = make_local(&made->d, made, 0, &made->bytes_d);
 }
 
