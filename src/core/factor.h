@@ -1,4 +1,4 @@
-/* How alpha and beta count. */
+/* Rounds alpha and beta to the type in which they count. */
 #ifndef TGI_FACTOR_H
 #define TGI_FACTOR_H
 

@@ -76,8 +76,8 @@ static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
  * load then brings single columns, so that sectors come from memory several times. */
 static double find_far_c_seconds(const tgi_gpu *gpu, const tgi_problem *p)
 {
-    const double c_bytes = (double)p->m * (double)p->n * (double)p->batch_count *
-                           (double)tgi_type_bytes(p->d_type);
+    const double c_bytes =
+        (double)p->m * (double)p->n * (double)p->batch_count * (double)tgi_type_bytes(p->d_type);
     if (p->epilogue.beta == 0.0 || has_units(p) || 4.0 * c_bytes < (double)gpu->l2_bytes)
         return 0.0;
     return tgi_figures_find(gpu->capability)->simt_far_c_ratio * c_bytes / gpu->memory_bytes_per_s;

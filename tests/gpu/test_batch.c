@@ -132,7 +132,7 @@ static int count_differences(tg_context *context, tg_type type, const product_si
     return difference_count;
 }
 
-/* Compares products of all types and sizes with their parts; those without the option with fewer. */
+/* Compares products of all types and sizes with parts of them. */
 static void compare_parts(const product_size *sizes, size_t size_count, int64_t stride,
                           int64_t free_stride, int64_t growth)
 {
