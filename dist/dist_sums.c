@@ -1,5 +1,6 @@
 /* Keeps sums beside D, and makes D of them. */
 #include "core/dtype.h"
+#include "core/factor.h"
 #include "dist.h"
 
 static double read_number(tg_type type, const void *data, int64_t i)
@@ -47,7 +48,7 @@ void tgi_dist_round_sums(const tgi_dist_product *work, const void *sums, const v
 {
     const tg_matrix view = tgi_dist_view_d(work, d);
     const tg_type type = view.type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
-    const double beta = work->problem->beta;
+    const double beta = tgi_factor_round(work->problem->beta, work->problem->a->type);
     for (int64_t j = 0; j < work->cols; j++) {
         for (int64_t i = 0; i < work->rows; i++) {
             const int64_t place = i * view.row_stride + j * view.col_stride;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "core/factor.h"
 #include "core/operand_view.h"
 #include "core/status.h"
 
@@ -231,7 +232,7 @@ static void normalize_unused(tgi_problem *q)
 
 static tg_status round_factor(const char *name, double value, tg_type type, double *rounded)
 {
-    *rounded = type == TG_TYPE_FP64 ? value : (double)(float)value;
+    *rounded = tgi_factor_round(value, type);
     if (isinf(*rounded) && !isinf(value)) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                "%s = %g overflows FP32, in which %s products are scaled; pass at "

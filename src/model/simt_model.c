@@ -72,6 +72,17 @@ static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
            (has_units(p) ? 1.0 : f->simt_parts_store_ratio);
 }
 
+/* Returns the seconds that C takes where its rows are no whole units and it fills L2 beside D: a
+ * load then brings single columns, so that sectors come from memory several times. */
+static double find_far_c_seconds(const tgi_gpu *gpu, const tgi_problem *p)
+{
+    const double c_bytes =
+        (double)p->m * (double)p->n * (double)p->batch_count * (double)tgi_type_bytes(p->d_type);
+    if (p->epilogue.beta == 0.0 || has_units(p) || 4.0 * c_bytes < (double)gpu->l2_bytes)
+        return 0.0;
+    return tgi_figures_find(gpu->capability)->simt_far_c_ratio * c_bytes / gpu->memory_bytes_per_s;
+}
+
 /* Returns the cycles in which a multiprocessor does `block_count` blocks that start together. */
 static double count_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                            double block_count, double split_elems)
@@ -106,7 +117,7 @@ double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     const double splits_s = tgi_model_splits_seconds(
         gpu, p, work, start_s, f->simt_splits_ratio * gpu->memory_bytes_per_s);
     const double finish_s = tgi_model_finish_seconds(gpu, kernel, p, work);
-    return f->launch_s + splits_s +
+    return f->launch_s + splits_s + find_far_c_seconds(gpu, p) +
            tgi_tile_memory_seconds(gpu, kernel, p, work, f->simt_memory_share, TGI_STREAM_SIMT,
                                    cycles / gpu->clock_hz + finish_s);
 }

@@ -165,7 +165,8 @@ double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double rounds, double
         return 0.0;
     if (tgi_kernels_has_slices(c->kernel))
         return rounds * boxes *
-               (f->slice_epilogue_s[is_transposed(c->problem)] + (e->beta != 0.0) * f->slice_c_s +
+               (f->slice_epilogue_s[is_transposed(c->problem)] +
+                (e->beta != 0.0) * f->slice_c_s[c->problem->c.col != 1] +
                 (e->activation > TG_ACTIVATION_RELU) * f->slice_activation_s);
     /* Every wait for terms but the last passes while the next tile is copied, but not where another
      * block shares the multiprocessor. Threads that read C do so in every round. */

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/factor.h"
+
 #define LANE_COUNT 4
 
 /* tgi_plan_key_matches compares the matrices before op_a, and all members from op_a on. */
@@ -12,7 +14,7 @@ _Static_assert((offsetof(tg_problem, op_a) - offsetof(tg_problem, a)) % sizeof(t
 /* Rounds a factor. Returns 0 if it overflows. */
 static int round_factor(double value, tg_type type, double *rounded)
 {
-    *rounded = type == TG_TYPE_FP64 ? value : (double)(float)value;
+    *rounded = tgi_factor_round(value, type);
     return !isinf(*rounded) || isinf(value);
 }
 

@@ -10,6 +10,15 @@ int64_t draw_number(uint64_t *state, int64_t least, int64_t most)
     return least + (int64_t)(check_next_random(state) % (uint64_t)(most - least + 1));
 }
 
+/* A factor that is 0 in FP32. */
+#define LOST_FACTOR 0x1p-200
+
+/* Returns beta as it counts. */
+static double round_beta(const distributed_case *made)
+{
+    return made->a.type == TG_TYPE_FP64 ? made->problem.beta : (float)made->problem.beta;
+}
+
 /* The layout's arithmetic, written apart from the library's: index by index. */
 static int find_owner(int64_t i, int64_t block, int source, int portions)
 {
@@ -71,7 +80,7 @@ static void draw_types(uint64_t *state, int is_wide, tg_type *a, tg_type *b, tg_
 
 distributed_case draw_case(uint64_t *state, int64_t k_most, int rank, int rank_count, int is_wide)
 {
-    static const double factors[] = {0, 1, -1, 0.5, 1};
+    static const double factors[] = {0, 1, -1, 0.5, 1, LOST_FACTOR};
     const int64_t m = draw_number(state, 0, 41), n = draw_number(state, 0, 37);
     const int64_t k = draw_number(state, 0, k_most);
     distributed_case made = {.rank = rank};
@@ -85,7 +94,7 @@ distributed_case draw_case(uint64_t *state, int64_t k_most, int rank, int rank_c
                                .op_a = (tg_operation)draw_number(state, 0, 1),
                                .op_b = (tg_operation)draw_number(state, 0, 1),
                                .alpha = factors[draw_number(state, 0, 4)],
-                               .beta = factors[draw_number(state, 0, 4)]};
+                               .beta = factors[draw_number(state, 0, 5)]};
     made.a = draw_layout(state, a, problem.op_a ? k : m, problem.op_a ? m : k, &made);
     made.b = draw_layout(state, b, problem.op_b ? n : k, problem.op_b ? k : n, &made);
     made.d = draw_layout(state, d, m, n, &made);
@@ -97,7 +106,7 @@ double get_case_element(tg_type type, char which, int64_t i, int64_t j)
 {
     uint64_t state = (uint64_t)which * 1000003u + (uint64_t)i * 7919u + (uint64_t)j * 104729u;
     double value = 0;
-    check_set_element(type, &value, 0, check_next_uniform(&state));
+    check_set_element(type, &value, 0, which == UNREAD ? INFINITY : check_next_uniform(&state));
     return check_get_element(type, &value, 0);
 }
 
@@ -172,7 +181,8 @@ void make_case_operands(distributed_case *made)
 {
     made->local_a = make_local(&made->a, made, 'a', &made->bytes_a);
     made->local_b = make_local(&made->b, made, 'b', &made->bytes_b);
-    made->local_c = make_local(&made->d, made, 'c', &made->bytes_d);
+    made->local_c =
+        make_local(&made->d, made, round_beta(made) != 0 ? 'c' : UNREAD, &made->bytes_d);
     made->local_d = make_local(&made->d, made, 0, &made->bytes_d);
 }
 
@@ -225,10 +235,11 @@ static int compare_element(void *user, int64_t i, int64_t j, int64_t place)
         magnitude += fabsl(x * y);
     }
     long double exact = problem->alpha * sum, bound = fabsl(problem->alpha * magnitude);
-    if (problem->beta != 0) {
+    const double beta = round_beta(made);
+    if (beta != 0) {
         const long double c = get_case_element(made->d.type, 'c', i, j);
-        exact += problem->beta * c;
-        bound += fabsl(problem->beta * c);
+        exact += beta * c;
+        bound += fabsl(beta * c);
     }
     const double unit = made->a.type == TG_TYPE_FP64 ? 0x1p-53 : 0x1p-24;
     bound = bound * (k + 3) * unit / (1 - (k + 3) * unit);

@@ -7,6 +7,7 @@
 #include "tilegemm_mpi.h"
 
 enum { POISON = 0xa5 }; /* a byte of memory that is not written */
+enum { UNREAD = 'u' };  /* a matrix of Inf, for a C that must not be read */
 
 typedef struct distributed_case {
     tg_dist_layout a, b, d;

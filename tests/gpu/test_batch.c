@@ -23,7 +23,7 @@
 typedef struct product_size {
     int64_t rows, cols, depth;
     tg_precision fp32_precision;
-    int has_bias;
+    int bias; /* 1: a bias; 2: a bias of sums whose large halves of k cancel */
 } product_size;
 
 static const tg_type types[] = {TG_TYPE_FP32, TG_TYPE_FP64,     TG_TYPE_BF16,
@@ -33,14 +33,19 @@ typedef struct device_matrix {
     int64_t size_bytes;
 } device_matrix;
 
-static device_matrix make_random(const tg_context *context, tg_type type, int64_t count,
-                                 uint64_t seed)
+/* Returns random numbers, or lines of `depth` equal ones if it is not 0, whose second half has the
+ * other sign if is_signed is 1. */
+static device_matrix make_lines(const tg_context *context, tg_type type, int64_t count,
+                                uint64_t seed, int64_t depth, int is_signed)
 {
     device_matrix made = {NULL, count * tg_get_type_bytes(type)};
     void *host = malloc((size_t)made.size_bytes);
     assert_non_null(host);
-    for (int64_t i = 0; i < count; i++)
-        check_set_element(type, host, i, check_next_uniform(&seed));
+    for (int64_t i = 0; i < count; i++) {
+        const double value = depth ? 32.0 * (1 + i / depth % 3) : check_next_uniform(&seed);
+        const int is_negative = depth && is_signed && i % depth >= depth / 2;
+        check_set_element(type, host, i, is_negative ? -value : value);
+    }
     assert_int_equal(tg_allocate_memory(context, made.size_bytes, &made.memory), 0);
     assert_int_equal(tg_copy_to_device(context, made.memory, host, made.size_bytes), 0);
     free(host);
@@ -49,7 +54,7 @@ static device_matrix make_random(const tg_context *context, tg_type type, int64_
 
 static tg_type find_d_type(tg_type type, const product_size *size)
 {
-    if (size->has_bias)
+    if (size->bias)
         return tg_get_type_bytes(type) == 1 ? TG_TYPE_BF16 : type;
     return type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
 }
@@ -59,7 +64,7 @@ static tg_type find_d_type(tg_type type, const product_size *size)
 static device_matrix make_biases(const tg_context *context, tg_type d_type, int64_t cols)
 {
     const int64_t type_bytes = tg_get_type_bytes(d_type), apart = cols + 1 - cols % 2;
-    const device_matrix made = make_random(context, d_type, apart + cols, 4);
+    const device_matrix made = make_lines(context, d_type, apart + cols, 4, 0, 0);
     void *host = malloc((size_t)(cols * type_bytes));
     assert_non_null(host);
     assert_int_equal(tg_copy_from_device(context, host, made.memory, cols * type_bytes), 0);
@@ -85,7 +90,7 @@ static void compute(tg_context *context, tg_type type, const product_size *size,
     problem.op_b = TG_OPERATION_TRANSPOSE;
     problem.is_batch_invariant = is_invariant;
     problem.precision = type == TG_TYPE_FP32 ? size->fp32_precision : TG_PRECISION_DEFAULT;
-    if (size->has_bias) {
+    if (size->bias) {
         const int64_t apart = size->cols + 1 - size->cols % 2;
         problem.bias = TG_BIAS_COL;
         problem.bias_data = (char *)operands[3].memory + m % 2 * apart * tg_get_type_bytes(d_type);
@@ -104,10 +109,12 @@ static int count_differences(tg_context *context, tg_type type, const product_si
 {
     const tg_type d_type = find_d_type(type, size);
     const int64_t row_bytes = size->cols * tg_get_type_bytes(d_type);
-    const device_matrix operands[4] = {make_random(context, type, size->rows * size->depth, 1),
-                                       make_random(context, type, size->cols * size->depth, 2),
-                                       make_random(context, d_type, size->rows * size->cols, 3),
-                                       make_biases(context, d_type, size->cols)};
+    const int64_t line = size->bias == 2 ? size->depth : 0;
+    const device_matrix operands[4] = {
+        make_lines(context, type, size->rows * size->depth, 1, line, 1),
+        make_lines(context, type, size->cols * size->depth, 2, line, 0),
+        make_lines(context, d_type, size->rows * size->cols, 3, 0, 0),
+        make_biases(context, d_type, size->cols)};
     char *whole = malloc((size_t)(size->rows * row_bytes)),
          *part = malloc((size_t)(size->rows * row_bytes));
     assert_true(whole && part);
@@ -125,25 +132,35 @@ static int count_differences(tg_context *context, tg_type type, const product_si
     return difference_count;
 }
 
-static void test_batch_bits(void **state)
+/* Compares products of all types and sizes with parts of them. */
+static void compare_parts(const product_size *sizes, size_t size_count, int64_t stride,
+                          int64_t free_stride, int64_t growth)
 {
-    static const product_size size = {4096, 328, 2112, TG_PRECISION_DEFAULT, 0};
     tg_context *context = gpu_open_context();
     int free_difference_count = 0;
-    (void)state;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        int difference_count = count_differences(context, types[i], &size, 1, 1, 1);
-        if (difference_count)
-            fail_msg("%s: %d parts differ", tg_get_type_name(types[i]), difference_count);
-        free_difference_count += count_differences(context, types[i], &size, 0, 97, 1);
+        for (size_t j = 0; j < size_count; j++) {
+            int count = count_differences(context, types[i], &sizes[j], 1, stride, growth);
+            if (count)
+                fail_msg("%s, size %d: %d parts differ", tg_get_type_name(types[i]), (int)j, count);
+            free_difference_count +=
+                count_differences(context, types[i], &sizes[j], 0, free_stride, growth);
+        }
     }
     /* Without the option some products differ, or this test could not fail. */
     assert_true(free_difference_count > 0);
     tg_destroy_context(context);
 }
 
-/* Long k is split by n and k, with a bias too. Few columns are left to family small, which
- * transposes D of more than a million rows. */
+static void test_batch_bits(void **state)
+{
+    static const product_size size = {4096, 328, 2112, TG_PRECISION_DEFAULT, 0};
+    (void)state;
+    compare_parts(&size, 1, 1, 97, 1);
+}
+
+/* Long k is split by n and k, with a bias too, which is lost if it is added to a part of sums that
+ * cancel. Few columns are left to family small, which transposes D of more than a million rows. */
 static void test_sizes(void **state)
 {
     static const product_size sizes[] = {
@@ -151,21 +168,9 @@ static void test_sizes(void **state)
         {6000, 9, 3300, TG_PRECISION_DEFAULT, 0},   {9000, 2, 600, TG_PRECISION_IEEE_FP32, 0},
         {20000, 1, 130, TG_PRECISION_DEFAULT, 0},   {5000, 45, 50, TG_PRECISION_IEEE_FP32, 0},
         {1100000, 3, 12, TG_PRECISION_DEFAULT, 0},  {1000, 128, 16384, TG_PRECISION_DEFAULT, 1},
-        {3000, 136, 96, TG_PRECISION_DEFAULT, 1}};
-    tg_context *context = gpu_open_context();
-    int free_difference_count = 0;
+        {3000, 136, 96, TG_PRECISION_DEFAULT, 1},   {1000, 128, 16384, TG_PRECISION_DEFAULT, 2}};
     (void)state;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
-            int difference_count = count_differences(context, types[i], &sizes[j], 1, 5, 3);
-            if (difference_count)
-                fail_msg("%s, %lld columns: %d parts differ", tg_get_type_name(types[i]),
-                         (long long)sizes[j].cols, difference_count);
-            free_difference_count += count_differences(context, types[i], &sizes[j], 0, 5, 3);
-        }
-    }
-    assert_true(free_difference_count > 0);
-    tg_destroy_context(context);
+    compare_parts(sizes, sizeof sizes / sizeof *sizes, 5, 5, 3);
 }
 
 enum { odd_rows = 300, odd_cols = 1603, odd_depth = 2111, odd_kernels_max = 6 };
@@ -255,9 +260,9 @@ static void test_bits_of_odd_lines(void **state)
     for (size_t i = 0; i < sizeof odd_families / sizeof *odd_families; i++) {
         const odd_family *family = &odd_families[i];
         const device_matrix operands[3] = {
-            make_random(context, family->type, (odd_rows + 1) * odd_depth, 8),
-            make_random(context, family->type, odd_cols * odd_depth, 9),
-            make_random(context, TG_TYPE_FP32, odd_rows * odd_cols, 10)};
+            make_lines(context, family->type, (odd_rows + 1) * odd_depth, 8, 0, 0),
+            make_lines(context, family->type, odd_cols * odd_depth, 9, 0, 0),
+            make_lines(context, TG_TYPE_FP32, odd_rows * odd_cols, 10, 0, 0)};
         assert_int_equal(count_odd_differences(context, family, operands, 1), 0);
         /* Without the option some kernels split k, or this test could not fail. */
         assert_true(count_odd_differences(context, family, operands, 0) > 0);
@@ -338,10 +343,10 @@ static void check_limits(tg_context *context, const limited_case *given)
                                      : given->type == TG_TYPE_FP32 ? 4
                                                                    : 2);
     const device_matrix operands[4] = {
-        make_random(context, given->type, panel_batch * panel_rows * given->depth, 4),
-        make_random(context, given->type, given->depth * panel_cols, 5),
-        make_random(context, given->type, count, 6),
-        make_random(context, given->type, panel_rows, 7)};
+        make_lines(context, given->type, panel_batch * panel_rows * given->depth, 4, 0, 0),
+        make_lines(context, given->type, given->depth * panel_cols, 5, 0, 0),
+        make_lines(context, given->type, count, 6, 0, 0),
+        make_lines(context, given->type, panel_rows, 7, 0, 0)};
     void *before = malloc((size_t)d_bytes), *whole = malloc((size_t)d_bytes),
          *part = malloc((size_t)d_bytes);
     assert_true(before && whole && part);

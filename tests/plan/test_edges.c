@@ -117,11 +117,14 @@ static void test_beta_0(void **state)
             problem.c.row_stride = INT64_MIN;
             compute(&problem);
             assert_all(&problem, (double)sizes[i][2]);
-            problem.beta = -0.0;
-            problem.c = problem.d;
-            fill((tg_type)type, d, NAN);
-            compute(&problem);
-            assert_all(&problem, (double)sizes[i][2]);
+            static const double zeros[] = {-0.0, 0x1p-200}; /* the latter is 0 in FP32 */
+            for (int j = 0; j < (type == TG_TYPE_FP64 ? 1 : 2); j++) {
+                problem.beta = zeros[j];
+                problem.c = problem.d;
+                fill((tg_type)type, d, NAN);
+                compute(&problem);
+                assert_all(&problem, (double)sizes[i][2]);
+            }
         }
     }
 }

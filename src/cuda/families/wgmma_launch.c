@@ -248,7 +248,7 @@ static void prepare_add(const tgi_wgmma_args *args, tgi_cuda_kernel *add)
     if (args->work.unit_count == args->work.whole_count)
         return;
     const int has_slices = args->slice_count > 0;
-    const int cols = has_slices ? 64 : 16;
+    const int cols = has_slices ? 32 : 16;
     const int64_t fragments = (int64_t)args->work.split_clusters.value * args->work.cluster_rows *
                               (args->work.tile_rows / args->d_rows) * (args->work.tile_cols / cols);
     *add = (tgi_cuda_kernel){.image = "wgmma_add",

@@ -4,7 +4,7 @@
  * Split-K has partial tiles of 64 rows x TGI_FRAGMENT_COLS columns. The partial tile of rows number
  * r and columns number c, of split tile t and split s, has number
  *   ((t * splits + s) * row_count + r) * col_count + c.
- * wgmma_add.cu adds parts of 16 columns, except of slices. Their numbers follow in the same way,
+ * wgmma_add.cu adds parts of 16 columns, and of 32 of slices. Their numbers follow in the same way,
  * because the parts of a partial tile lie one behind the other.
  *
  * Products of slices sum k in runs, with a place in the workspace for each block of the grid.

@@ -2,7 +2,8 @@
  * Brings C of 16 bits through the ring of stages. After the last step of a tile the producer fills
  * further stages with TMA boxes of C, which arrive while the last products are formed and the tile
  * before is stored. The consumers take them as they take steps of k, and release them alike. Each
- * block brings its own C, and all blocks of a cluster fill equally many stages.
+ * block brings its own C. Blocks that share operands fill equally many stages, those that have
+ * splits of one tile need not.
  *
  * A box has 64 rows and 64 columns of C under the 128-byte swizzle; its lines are rows, or columns
  * if c.is_transposed is set. Box (c, g) of a tile has columns 64 c on and the rows of warpgroup g.

@@ -1,7 +1,7 @@
 /*
  * Ends split-K of family wgmma: adds the splits of partial tiles in order, applies the epilogue and
  * stores D. A warpgroup has 64 rows. Sums of slices are stored as the kernel that computes whole
- * tiles does, 64 columns at a time. All others are parts of 16 columns, which threads store as they
+ * tiles does, 32 columns a block. All others are parts of 16 columns, which threads store as they
  * hold them: that takes less time than to stage so few sums for a TMA box.
  */
 #include "kernels/instances.cuh"
@@ -56,20 +56,22 @@ template <int Cols> struct added_part {
     }
 };
 
-/* Adds partial tiles of 64 columns of sums of slices. */
+/* Adds a part of 32 columns of sums of slices. A repair looks at 64, of which the others are not
+ * stored. */
 static __device__ __forceinline__ void add_slices(const tgi_wgmma_args &args, char *shared)
 {
-    const added_part<64> part(args);
+    constexpr int cols = 32;
+    const added_part<cols> part(args);
     tgi_fragment_vectors vectors;
     if (!args.gemm.is_sum_alone)
         part.request(args, vectors);
-    float sum[32] = {};
+    float sum[cols / 2] = {};
     tgi_add_partial_tiles(args, part.first, part.stride, args.gemm.split_count, sum);
     const tgi_cluster_tile tile = part.find_tile(args);
     const uint32_t staged = (tgi_shared_address(shared) + 1023) & ~1023u;
     const tgi_store_order alone = {0, 0, 0};
     tgi_slice_repair repair(args);
-    repair.find_rows(tile, 64);
+    repair.find_rows(tile, cols);
     tgi_finish_fragment(args, tile, vectors, sum, alone, staged, 1, repair);
     if (threadIdx.x == 0)
         tgi_tma_store_wait<0>();
