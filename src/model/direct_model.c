@@ -131,7 +131,11 @@ double tgi_model_relay_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
     const double *s = tgi_figures_find(gpu->capability)->relay_s;
     const double latency_s = (work->tile_count - 1.0) * s[1] + work->block_k * s[2];
     const double four_s = work->tile_count * s[3] + work->block_k * s[4];
-    return s[0] + find_relay_work_seconds(gpu, p, work, latency_s, four_s);
+    const double *terms = tgi_figures_find(gpu->capability)->relay_early_terms_s;
+    const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
+    const double terms_s =
+        !tgi_epilogue_is_sum_alone(&p->epilogue) * terms[0] + has_activation * terms[1];
+    return s[0] + terms_s + find_relay_work_seconds(gpu, p, work, latency_s, four_s);
 }
 
 double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
@@ -145,12 +149,14 @@ double tgi_model_relay_mma_seconds(const tgi_gpu *gpu, const tgi_problem *p,
     const int has_terms = !tgi_epilogue_is_sum_alone(&p->epilogue);
     const int has_activation = p->epilogue.activation > TG_ACTIVATION_RELU;
     if (!work->is_long) {
-        const double *terms = f->relay_short_terms_s;
+        const double *terms = is_wide ? f->relay_early_terms_s : f->relay_short_terms_s;
         const double terms_s = has_terms * terms[0] + has_activation * terms[1];
         const int is_piece = !is_wide && work->block_k > 1.0;
         /* Lines of a longer k share fewer cache lines. */
-        const double four_s = s[6] * fmax(1.0, work->block_k * work->block_k / 4.0);
-        return s[is_piece ? 7 : 5] + terms_s +
+        const double lines = is_wide ? 2.0 * work->block_k : work->block_k * work->block_k;
+        const double four_s = s[6] * fmax(1.0, lines / 4.0);
+        const double steps_s = is_wide ? fmax(0.0, work->block_k - 2.0) * s[2] : 0.0;
+        return s[is_piece ? 7 : 5] + terms_s + steps_s +
                fmax(is_piece * by_elements * more[0] + count_fours(gpu, work) * four_s,
                     find_least_seconds(gpu, p));
     }

@@ -143,6 +143,32 @@ static void test_batch_invariant_splits(void **state)
     assert_true(split_count >= 5);
 }
 
+/* FP64 of up to 32 columns is summed in teams if k is neither short nor long, for every m, however
+ * large, and every number of batch entries. */
+static void test_fp64_teams(void **state)
+{
+    static const struct {
+        const char *columns; /* n x k, and words */
+        int has_teams;
+    } cases[] = {{"5x96:nn:fp64", 1},         {"32x2560:tt:fp64:beta=1", 1},
+                 {"17x900:nt:fp64:dcol", 1},  {"1x3100:tn:fp64:bias=col", 0},
+                 {"5x95:nn:fp64", 0},         {"33x900:nt:fp64", 0},
+                 {"32x2561:nn:fp64:dcol", 0}, {"3x400:nn:fp64", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int64_t m = 1; m < INT64_C(9000000000); m = m * 7 + 2) {
+            char text[128];
+            snprintf(text, sizeof text, "%lldx%s:batch=%d:batch_invariant", (long long)m,
+                     cases[i].columns, m % 3 == 0 ? 1 : 4);
+            const tg_candidate choice = find_choice(text, 0);
+            const int is_tile = strstr(choice.kernel, "dmma_tma_sm90a_fp64_32x32x32") ||
+                                strstr(choice.kernel, "dmma_tma_sm90a_fp64_16x32x64");
+            const int is_relay = strstr(choice.kernel, "small_sm90a_fp64_64x64x16") != NULL;
+            if (cases[i].has_teams ? !is_tile && !is_relay : is_tile)
+                fail_msg("%s: %s", text, choice.kernel);
+        }
+}
+
 /* Functions of one row form few columns for every m, without splits, if k is neither short nor
  * long. Others leave one row to rows of the type's order. */
 static void test_few_columns(void **state)
@@ -223,8 +249,11 @@ static void test_small_workspaces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batch_invariant_rows), cmocka_unit_test(test_batch_invariant_splits),
-        cmocka_unit_test(test_few_columns),          cmocka_unit_test(test_batch_invariant_slices),
+        cmocka_unit_test(test_batch_invariant_rows),
+        cmocka_unit_test(test_batch_invariant_splits),
+        cmocka_unit_test(test_fp64_teams),
+        cmocka_unit_test(test_few_columns),
+        cmocka_unit_test(test_batch_invariant_slices),
         cmocka_unit_test(test_small_workspaces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -238,7 +238,8 @@ static void test_rows_of_an_order(void **state)
 {
     static const int64_t sizes[][2] = {{700, 5},  {48, 16},    {5, 64},    {1100, 40}, {1001, 203},
                                        {1001, 1}, {1000, 3},   {64, 1104}, {133, 333}, {48, 2600},
-                                       {3, 700},  {256, 5000}, {1, 201},   {2, 1801},  {4, 96}};
+                                       {3, 700},  {256, 5000}, {1, 201},   {2, 1801},  {4, 96},
+                                       {9, 1230}, {30, 50},    {20, 2560}};
     enum { SIZE_COUNT = sizeof sizes / sizeof sizes[0] };
     const type_case *one = *state;
     char has_run[CANDIDATES_MAX] = {0};

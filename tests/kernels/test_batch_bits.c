@@ -29,7 +29,8 @@ static const struct {
 } shapes[] = {{70, 40, TG_OPERATION_NONE},
               {200, 700, TG_OPERATION_TRANSPOSE},
               {33, 2500, TG_OPERATION_NONE},
-              {1, 600, TG_OPERATION_TRANSPOSE}};
+              {1, 600, TG_OPERATION_TRANSPOSE},
+              {24, 300, TG_OPERATION_NONE}};
 #define SHAPE_COUNT (int)(sizeof shapes / sizeof *shapes)
 
 static tg_problem make_problem(int shape, tg_type type)

@@ -22,8 +22,8 @@ void tgi_dmma_tma_describe(const tgi_problem *p, tgi_operand operand[2])
 /* Refuses problems whose sizes the kernel cannot count. */
 static int takes_sizes(const tgi_kernel *kernel, const tgi_problem *p, tgi_proposal *proposal)
 {
-    const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count, tgi_gemm_count_tiles(kernel, p)};
-    for (int i = 0; i < 5; i++)
+    const int64_t sizes[] = {p->m, p->n, p->k, tgi_gemm_count_tiles(kernel, p)};
+    for (int i = 0; i < 4; i++)
         if (sizes[i] > COUNT_MAX)
             return tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
                               "TMA counts to %d; a size or the number of tiles is %lld", COUNT_MAX,
@@ -59,7 +59,9 @@ static void try_tiles(const tgi_machine *machine, const tgi_problem *p, int is_t
     tgi_proposal next = *proposal;
     tgi_operand operand[2];
     tgi_dmma_tma_describe(p, operand);
-    const int is_copied = operand[0].is_repacked || operand[1].is_repacked;
+    /* TMA counts entries in 32 bits. */
+    const int is_copied =
+        operand[0].is_repacked || operand[1].is_repacked || p->batch_count > COUNT_MAX;
     next.is_legal = 0;
     const int by_registers =
         TGI_DMMA_TMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols, kernel->thread_count);

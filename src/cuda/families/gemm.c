@@ -24,6 +24,15 @@ static const split_limits mma_limits = {1024, 1536, 5120, 3};
 static const split_limits fma_limits = {1024, 1024, 1280, 16};
 static const split_limits fp64_limits = {1024, 1024, 2048, 8};
 
+/* FP64 of up to TEAM_COLS columns is summed in teams if k is neither short nor long, so that a D of
+ * few elements needs a fourth of the instructions one after another. Relays keep the sums of all
+ * teams of TEAM_SPLITS splits, so that these are fewer and longer, as suits a D of many rows. */
+#define TEAM_COLS 32
+#define TEAM_K_LEAST 96
+#define TEAM_K_MOST 2560
+#define TEAM_SPLITS 8
+static const split_limits team_limits = {1024, 2048, 2048, 8};
+
 /* Clusters of relays form splits of 16-bit types from so many bytes on if D has few columns. */
 #define FEW_COLS 32
 #define FEW_LEAST 768
@@ -114,17 +123,30 @@ static int64_t count_splits_most(const tgi_machine *machine, const tgi_problem *
     return has_clusters && slots > CLUSTER_SPLITS ? CLUSTER_SPLITS : slots;
 }
 
+int tgi_gemm_is_in_fp64_teams(const tgi_machine *machine, const tgi_problem *p)
+{
+    return p->is_batch_invariant && p->type == TG_TYPE_FP64 &&
+           (p->is_swapped ? p->m : p->n) <= TEAM_COLS && p->k >= TEAM_K_LEAST &&
+           p->k <= TEAM_K_MOST && tgi_kernels_isa_runs(TGI_ISA_sm90a, machine->features);
+}
+
 int64_t tgi_gemm_invariant_split(const tgi_machine *machine, const tgi_problem *p)
 {
     const int64_t n = p->is_swapped ? p->m : p->n, elem_bytes = tgi_type_bytes(p->type);
-    const int64_t unit = elem_bytes == 8 ? 32 : 128 / elem_bytes; /* the deepest stage */
+    const int has_teams = tgi_gemm_is_in_fp64_teams(machine, p);
+    /* The deepest stage. One of teams has twice the k. */
+    const int64_t unit = elem_bytes == 8 ? 32 << has_teams : 128 / elem_bytes;
     /* Slices of FP32 have splits of their own. */
     const int is_fma = p->type == TG_TYPE_FP32 && p->precision != TG_PRECISION_TF32;
-    const split_limits limits = elem_bytes == 8 ? fp64_limits : is_fma ? fma_limits : mma_limits;
+    const split_limits limits = has_teams         ? team_limits
+                                : elem_bytes == 8 ? fp64_limits
+                                : is_fma          ? fma_limits
+                                                  : mma_limits;
     const int is_few = elem_bytes == 2 && n <= FEW_COLS &&
                        tgi_arch_has(machine->gpu.capability, TGI_FEATURE_WGMMA);
     const int64_t limit = is_few ? FEW_LEAST : limits.least;
-    const int64_t most = count_splits_most(machine, p, n, elem_bytes < 8 && !is_fma);
+    const int64_t most =
+        has_teams ? TEAM_SPLITS : count_splits_most(machine, p, n, elem_bytes < 8 && !is_fma);
     const int64_t sum_bytes = n * tgi_type_sum_bytes(p->type);
     int64_t bytes = limits.sum_halves * sum_bytes / 2;
     bytes = bytes < limits.enough ? bytes : limits.enough;

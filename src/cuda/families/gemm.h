@@ -33,6 +33,9 @@ int64_t tgi_gemm_count_tiles(const tgi_kernel *kernel, const tgi_problem *proble
 /* Returns the bytes of the sums of split_count splits of D, or 0 for one split. */
 int64_t tgi_gemm_split_bytes(const tgi_problem *problem, int64_t split_count);
 
+/* Returns 1 if the batch-invariant problem of FP64 is summed in teams, whatever m is. */
+int tgi_gemm_is_in_fp64_teams(const tgi_machine *machine, const tgi_problem *problem);
+
 /* Returns the elements along k of each split of a batch-invariant problem, or k if it is not
  * split. They depend only on the caller's n and on k, so that bits are the same for every m. If D
  * has few rows, splits fill the multiprocessors. If D has many rows, adding the splits takes a

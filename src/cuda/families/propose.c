@@ -1,6 +1,7 @@
 /* Dispatches planning to the family of the row, if its epilogue has the problem's operands. */
 #include <stdio.h>
 
+#include "cuda/families/gemm.h"
 #include "cuda/families/row_bands.h"
 #include "cuda/families/slice_panels.h"
 #include "cuda/families/small.h"
@@ -64,6 +65,8 @@ static tgi_sum_order find_order(const tgi_machine *machine, const tgi_kernel *ke
         return TGI_SUM_WHOLE; /* the fastest row is the choice, whatever its order */
     if (kernel->math == TGI_MATH_fma && kernel->type == TG_TYPE_FP32 && has_relays(machine))
         return is_in_steps(machine, p) ? TGI_SUM_STEPS : TGI_SUM_TEAMS;
+    if (kernel->type == TG_TYPE_FP64 && has_relays(machine))
+        return tgi_gemm_is_in_fp64_teams(machine, p) ? TGI_SUM_TEAMS : TGI_SUM_STEPS;
     return kernel->sum_order == TGI_SUM_WHOLE && has_relays(machine) ? TGI_SUM_STEPS
                                                                      : kernel->sum_order;
 }

@@ -5,7 +5,8 @@
 #include "core/checked.h"
 #include "cuda/families/slice_panels.h"
 
-#define BAND_UNIT 256 /* rows; each band begins as aligned as D */
+#define BAND_UNIT 256                     /* rows; each band begins as aligned as D */
+#define BAND_ROWS_MOST ((int64_t)1 << 30) /* rows that every kernel counts */
 
 int tgi_bands_are_cols(const tgi_problem *problem)
 {
@@ -84,11 +85,17 @@ void tgi_bands_propose(const tgi_machine *machine, const tgi_problem *problem,
         !problem->is_batch_invariant)
         for (int64_t blocks = 1, most = proposal->resident_blocks; blocks <= most; blocks++)
             split_last_round(machine, problem, planner, machine->gpu.sm_count * blocks, proposal);
-    if (!problem->is_batch_invariant || !proposal->is_legal || proposal->workspace_bytes <= limit ||
-        all <= BAND_UNIT || tgi_kernels_has_slices(proposal->kernel) ||
-        !is_split(planner, proposal))
+    const int is_too_long = problem->is_batch_invariant && all > BAND_ROWS_MOST &&
+                            proposal->refusal.kind == TG_REFUSAL_TOO_LARGE;
+    if (is_too_long)
+        propose_rows(machine, problem, planner, BAND_ROWS_MOST, proposal);
+    if (!problem->is_batch_invariant || !proposal->is_legal || all <= BAND_UNIT ||
+        tgi_kernels_has_slices(proposal->kernel) ||
+        (proposal->workspace_bytes <= limit ? !is_too_long : !is_split(planner, proposal)))
         return;
-    int64_t low = 1, high = tgi_divide_up(all, BAND_UNIT) - 1; /* units; `low` of them fit */
+    /* Units; `low` of them fit. */
+    int64_t low = 1;
+    int64_t high = is_too_long ? BAND_ROWS_MOST / BAND_UNIT : tgi_divide_up(all, BAND_UNIT) - 1;
     while (low < high) {
         const int64_t middle = (low + high + 1) / 2;
         propose_rows(machine, problem, planner, middle * BAND_UNIT, proposal);

@@ -1,7 +1,8 @@
 /* Splits D into bands of rows that have a launch each. A batch-invariant problem has bands if its
  * splits would need too much workspace: the number of splits cannot be lowered, since it may not
- * depend on m. Another problem has two if the tiles of its last rows would leave multiprocessors
- * idle in the last round of blocks: their k is split, so that all have work. */
+ * depend on m. It has them too if the kernel does not count its rows. Another problem has two if
+ * the tiles of its last rows would leave multiprocessors idle in the last round of blocks: their k
+ * is split, so that all have work. */
 #ifndef TGI_CUDA_ROW_BANDS_H
 #define TGI_CUDA_ROW_BANDS_H
 

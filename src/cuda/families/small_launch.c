@@ -107,6 +107,9 @@ static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
     const tgi_tile_decision *decision = &proposal->decision.tile;
     const int is_short = decision->is_relay_short, is_mma = p->type != TG_TYPE_FP32;
     tgi_cuda_kernel *multiply = &prepared->multiply;
+    const int is_long = is_mma && p->k > TGI_SMALL_RELAY_SHORT_K;
+    const int may_have_terms =
+        !prepared->args.is_sum_alone || (is_long && tgi_type_bytes(p->type) == 8);
     const int has_chains = decision->is_relay_copied && tgi_type_bytes(p->type) > 2;
     const int warps = decision->is_relay_copied ? decision->relay_warps
                                                 : decision->relay_groups << decision->relay_bits;
@@ -122,12 +125,13 @@ static void prepare_relay(const tgi_problem *p, const tgi_proposal *proposal,
     multiply->cluster = (unsigned)decision->relay_cluster;
     prepared->add = (tgi_cuda_kernel){0};
     snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_relay_%s%s",
-             has_chains                                             ? "chains_"
-             : decision->is_relay_copied                            ? "lines_"
-             : is_short && !prepared->args.is_sum_alone             ? "terms_"
-             : is_short && is_mma && p->k > TGI_SMALL_RELAY_SHORT_K ? "piece_"
-             : is_short                                             ? "short_"
-                                                                    : "",
+             has_chains                            ? "chains_"
+             : decision->is_relay_copied           ? "lines_"
+             : is_short && may_have_terms          ? "terms_"
+             : is_short && is_long                 ? "piece_"
+             : is_short                            ? "short_"
+             : is_mma && decision->relay_teams > 1 ? "teams_"
+                                                   : "",
              tg_get_type_name(p->type));
 }
 

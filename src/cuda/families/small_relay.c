@@ -8,6 +8,8 @@
 /* Relays read operands in small pieces, so that a larger product takes another row: the blocks of a
  * multiprocessor have at most so many rounds of loads, and run at once. */
 #define ROUNDS_MAX 32.0
+#define SHARED_BYTES_MOST (47 << 10) /* beside barriers, without opting in to more */
+#define TERMS_K_LEAST 8
 #define WARP 32
 #define WARPS_MOST (TGI_SMALL_RELAY_THREADS / WARP)
 #define WARPS 4        /* warps of a block in FP32 */
@@ -19,6 +21,7 @@ typedef struct relay_tiling {
     int bits;    /* 1 << bits lanes, or warps, pass a sum on */
     int groups;  /* groups of warps of a block, which form splits */
     int cluster; /* blocks that share out splits */
+    int teams;   /* teams of a split in FP64, each of which a group forms as it does a split */
 } relay_tiling;
 
 static int has_few_rounds(const tgi_machine *machine, const tgi_tile_work *work)
@@ -52,13 +55,14 @@ static int64_t count_places(int64_t splits)
     return splits < TGI_SMALL_RELAY_PLACES ? splits : TGI_SMALL_RELAY_PLACES;
 }
 
-/* Returns the values of k of `splits` splits that a group has one after another, each rounded up to
- * `unit`, in units. */
+/* Returns the values of k of `splits` splits, or of their teams, that a group has one after
+ * another, each rounded up to `unit`, in units. */
 static double count_units(const relay_tiling *tiling, int64_t splits, int64_t split_elems,
                           int64_t unit)
 {
-    return (double)(tgi_divide_up(splits, (int64_t)tiling->groups * tiling->cluster) *
-                    tgi_divide_up(split_elems, unit));
+    return (
+        double)(tgi_divide_up(splits * tiling->teams, (int64_t)tiling->groups * tiling->cluster) *
+                tgi_divide_up(split_elems, unit * tiling->teams));
 }
 
 /* Proposes the tiling, whose work and decision are complete, if it is predicted to be faster than
@@ -69,23 +73,25 @@ static void offer(const tgi_machine *machine, const tgi_problem *p, const relay_
 {
     const int64_t places = count_places(decision->split_count);
     const int64_t handing = tiling->bits > 0 ? (int64_t)work->warps : 0;
+    const int64_t sums = tiling->is_short ? 0 : places * tiling->teams + handing;
+    const int64_t shared_bytes = sums * tgi_type_sum_bytes(p->type) * TILE_ELEMS;
     /* Clusters that do not all run at once wait for each other. */
     if (tiling->cluster > 1 &&
         work->block_count > (double)tgi_gemm_count_cluster_sms(&machine->gpu, tiling->cluster))
         return;
-    if (!has_few_rounds(machine, work) || (proposal->is_legal && seconds >= proposal->predicted_s))
+    if (shared_bytes > SHARED_BYTES_MOST || !has_few_rounds(machine, work) ||
+        (proposal->is_legal && seconds >= proposal->predicted_s))
         return;
     proposal->is_legal = 1;
     proposal->predicted_s = seconds;
     proposal->resident_blocks = machine->gpu.threads_per_sm / (WARP * (int)work->warps);
-    proposal->workspace_bytes = proposal->shared_bytes = 0;
-    if (!tiling->is_short)
-        proposal->shared_bytes = (places + handing) * tgi_type_sum_bytes(p->type) * TILE_ELEMS;
+    proposal->workspace_bytes = 0;
+    proposal->shared_bytes = shared_bytes;
     proposal->needs_aligned[0] = proposal->needs_aligned[1] = 0;
     proposal->decision.tile = *decision;
     proposal->decision.tile.is_transposed = tiling->is_transposed;
     proposal->decision.tile.relay_bits = tiling->bits;
-    proposal->decision.tile.relay_teams = 1;
+    proposal->decision.tile.relay_teams = tiling->teams;
     proposal->decision.tile.relay_groups = tiling->groups;
     proposal->decision.tile.relay_cluster = tiling->cluster;
     proposal->decision.tile.is_relay_short = tiling->is_short;
@@ -126,9 +132,11 @@ static void try_relay_mma(const tgi_machine *machine, const tgi_problem *given,
     const int elem_bytes = (int)tgi_type_bytes(p.type);
     const int64_t splits = tgi_divide_up(p.k, split_elems);
     const int is_plain = tgi_epilogue_is_sum_alone(&p.epilogue);
-    const int cols = tiling->is_short && is_plain ? TGI_SMALL_RELAY_SHORT_THREADS / 4 : 8;
+    const int is_alone = is_plain && (elem_bytes < 8 || p.k <= TGI_SMALL_RELAY_SHORT_K);
+    const int cols = tiling->is_short && is_alone ? TGI_SMALL_RELAY_SHORT_THREADS / 4 : 8;
     const int64_t down = tgi_divide_up(p.m, 16), across = tgi_divide_up(p.n, cols);
-    const int64_t step = elem_bytes == 8 ? 8 : 16, depth = TGI_SMALL_RELAY_PIECE(elem_bytes);
+    const int64_t step = elem_bytes == 8 ? 8 : 16;
+    const int64_t depth = TGI_SMALL_RELAY_PIECE(elem_bytes);
     if (down > TGI_GRID_HEIGHT_MAX)
         return;
     const tgi_tile_work work = {
@@ -154,10 +162,10 @@ static void try_relay_mma(const tgi_machine *machine, const tgi_problem *given,
 static void try_groups(const tgi_machine *machine, const tgi_problem *p, relay_tiling tiling,
                        int64_t split_elems, tgi_proposal *proposal)
 {
-    const int64_t splits = tgi_divide_up(p->k, split_elems);
-    for (tiling.groups = 1; tiling.groups * tiling.cluster <= TGI_SMALL_RELAY_PLACES;
+    const int64_t parts = tgi_divide_up(p->k, split_elems) * tiling.teams;
+    for (tiling.groups = 1; tiling.groups * tiling.cluster <= TGI_SMALL_RELAY_PLACES * tiling.teams;
          tiling.groups *= 2) {
-        if (tiling.groups > 1 && tiling.groups * tiling.cluster / 2 >= splits)
+        if (tiling.groups > 1 && tiling.groups * tiling.cluster / 2 >= parts)
             break;
         if (tiling.groups << tiling.bits <= WARPS_MOST) {
             tiling.is_transposed = 0;
@@ -172,9 +180,9 @@ static void try_groups(const tgi_machine *machine, const tgi_problem *p, relay_t
 static void try_clusters(const tgi_machine *machine, const tgi_problem *p, relay_tiling tiling,
                          int64_t split_elems, tgi_proposal *proposal)
 {
-    const int64_t splits = tgi_divide_up(p->k, split_elems);
+    const int64_t parts = tgi_divide_up(p->k, split_elems) * tiling.teams;
     for (tiling.cluster = 1; tiling.cluster <= TGI_SMALL_RELAY_CLUSTER; tiling.cluster *= 2)
-        if (tiling.cluster == 1 || tiling.cluster / 2 < splits)
+        if (tiling.cluster == 1 || tiling.cluster / 2 < parts)
             try_groups(machine, p, tiling, split_elems, proposal);
 }
 
@@ -185,29 +193,34 @@ void tgi_small_propose_relays(const tgi_machine *machine, const tgi_problem *p,
     const int elem_bytes = (int)tgi_type_bytes(p->type);
     const int teams = proposal->sum_order == TGI_SUM_TEAMS ? TGI_SMALL_RELAY_TEAMS : 1;
     const int is_plain = tgi_epilogue_is_sum_alone(&p->epilogue), is_narrow = elem_bytes == 2;
+    const int64_t piece = TGI_SMALL_RELAY_PIECE(elem_bytes);
+    const int64_t short_k = !is_narrow ? TGI_SMALL_RELAY_TERMS_K
+                            : is_plain ? piece
+                                       : TGI_SMALL_RELAY_SHORT_K;
     const int64_t split_elems = tgi_gemm_invariant_split(machine, p);
     const int64_t splits = tgi_divide_up(p->k, split_elems);
     if (!p->is_batch_invariant || p->m > most || p->n > most || p->k > most ||
         p->batch_count > TGI_GRID_HEIGHT_MAX || (is_narrow && splits > TGI_SMALL_RELAY_PLACES) ||
         !tgi_gemm_has_terms(p, 1))
         return;
-    relay_tiling tiling = {.is_short = 1, .cluster = 1, .groups = 1};
+    relay_tiling tiling = {.is_short = 1, .cluster = 1, .groups = 1, .teams = 1};
     if (!is_mma(p)) {
-        for (; is_plain && teams == 1 && splits == 1 && 1 << tiling.bits <= WARP &&
+        /* With terms the short function takes the shortest k: each of its threads loads all. */
+        const int is_fit = is_plain || p->k > TERMS_K_LEAST;
+        for (; is_fit && teams == 1 && splits == 1 && 1 << tiling.bits <= WARP &&
                TGI_SMALL_RELAY_SHORT_RUN << tiling.bits < 2 * p->k;
              tiling.bits++)
             try_relay(machine, p, &tiling, proposal);
         tgi_small_propose_chains(machine, p, teams, proposal);
         return;
     }
-    const int64_t piece = TGI_SMALL_RELAY_PIECE(elem_bytes);
-    if ((is_plain || is_narrow) &&
-        p->k <= (is_narrow && is_plain ? piece : TGI_SMALL_RELAY_SHORT_K))
+    if (teams == 1 && p->k <= short_k)
         try_clusters(machine, p, tiling, split_elems, proposal);
     if (is_narrow)
         tgi_small_propose_lines(machine, p, proposal);
     tiling.is_short = 0;
+    tiling.teams = teams;
     for (tiling.bits = 0; 1 << tiling.bits <= WARPS_MOST / 2; tiling.bits++)
-        if (tiling.bits == 0 || piece << (tiling.bits - 1) < split_elems)
+        if (tiling.bits == 0 || (piece * teams) << (tiling.bits - 1) < split_elems)
             try_clusters(machine, p, tiling, split_elems, proposal);
 }

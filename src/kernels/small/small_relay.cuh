@@ -8,7 +8,7 @@
  *     setup()      finds the lane's element of D and its share of k
  *     load()       loads the lane's elements of its run of k
  *     multiply()   passes the sum along the lanes
- *     finish()     stores the element
+ *     finish()     adds C and a bias, applies the activation, and stores the element
  */
 #ifndef TGI_SMALL_RELAY_CUH
 #define TGI_SMALL_RELAY_CUH
@@ -16,7 +16,9 @@
 #include "kernels/body.cuh"
 #include "kernels/small/small_relay_sums.cuh"
 
-struct tgi_relay {
+/* With Has_terms D has C, a bias or an activation, which the functions of sums alone lack. */
+template <int Has_terms> struct tgi_relay {
+    typedef tgi_short_terms<uint32_t> terms;
     static constexpr int run =
         TGI_SMALL_RELAY_SHORT_RUN; /* values of k that a lane loads at once */
 
@@ -79,36 +81,51 @@ struct tgi_relay {
         }
     }
 
-    /* A sum that is zero is +0. */
-    __device__ __forceinline__ void finish(const tgi_relay_args &args, float sum) const
+    /* Returns 1 if the lane stores an element of D. */
+    __device__ __forceinline__ int is_storing(const tgi_relay_args &args) const
     {
-        if (share == 0 && row < args.sums.m && col < args.sums.n)
-            tgi_relay_store<TG_TYPE_FP32>(args, row, col, sum + 0.0f);
+        return share == 0 && row < args.sums.m && col < args.sums.n;
     }
 
-    static __device__ __forceinline__ void form(const tgi_relay_args &args)
+    /* A sum that is zero is +0. */
+    __device__ __forceinline__ void finish(const tgi_relay_short_args &all, const terms &own,
+                                           float sum) const
     {
+        sum += 0.0f;
+        if (!is_storing(all.relay))
+            return;
+        if (Has_terms)
+            sum = tgi_apply_terms(all, TG_TYPE_FP32, own, sum);
+        tgi_relay_store<TG_TYPE_FP32>(all.relay, row, col, sum);
+    }
+
+    static __device__ __forceinline__ void form(const tgi_relay_short_args &all)
+    {
+        const tgi_relay_args &args = all.relay;
         tgi_check_body<tgi_relay>();
         tgi_check_sum<tgi_relay>();
         tgi_relay body;
         body.setup(args);
         float sum = 0;
+        terms own = {};
         tgi_wait_for_stream();
+        if (Has_terms && body.is_storing(args))
+            own = tgi_request_terms<uint32_t>(all, TG_TYPE_FP32, body.row, body.col);
 #pragma unroll 1
         for (int k = 0; k < args.sums.k; k += run << args.relay_bits) {
             step one;
             body.load(args.sums, k + body.share * run, one);
             body.multiply(args, one, args.sums.k - k, sum);
         }
-        body.finish(args, sum);
+        body.finish(all, own, sum);
     }
 };
 
-#define TGI_SMALL_RELAY(name)                                                                      \
+#define TGI_SMALL_RELAY(name, has_terms)                                                           \
     extern "C" __global__ void __launch_bounds__(TGI_SMALL_RELAY_SHORT_THREADS)                    \
         name(const __grid_constant__ tgi_relay_short_args args)                                    \
     {                                                                                              \
-        tgi_relay::form(args.relay);                                                               \
+        tgi_relay<has_terms>::form(args);                                                          \
     }
 
 #endif

@@ -171,7 +171,7 @@ template <tg_type Type> struct tgi_relay_lines : tgi_relay_copies<uint16_t> {
         const tgi_relay_args &args = all.relay;
         float sum = kept[0];
         if (args.split_count > 1)
-            sum = tgi_relay_add_splits(args, kept, rows * cols);
+            sum = tgi_relay_add_splits<1>(args, kept, rows * cols);
         if (tgi_has_short_terms(args.sums))
             sum = tgi_apply_terms(all, tgi_find_short_d_type(args.sums), own, sum);
         tgi_relay_store<Type>(args, row, col, sum);

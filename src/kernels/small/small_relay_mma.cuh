@@ -35,15 +35,18 @@ template <> struct tgi_relay_words<TG_TYPE_FP64> {
 
 /* Pieces have Steps instructions. With May_have_terms D may have C, a bias and an activation. With
  * Is_short all of k is one piece: each warp of a block forms 16 x 8 of D of its own, or with terms
- * the same, of which it stores a quarter. */
-template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_relay_mma {
+ * the same, of which it stores a quarter. Teams have every Teams-th 8 values of k, in FP64. */
+template <tg_type Type, int Steps, int Is_short, int May_have_terms, int Teams>
+struct tgi_relay_mma {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
     typedef typename tgi_relay_words<Type>::type word;
     typedef tgi_short_terms<word> terms;
     static constexpr int word_elems = tgi_relay_words<Type>::elems;
     static constexpr int stride = 4 * word_elems; /* from a lane's word to its next */
-    static constexpr int step_k = 2 * stride, depth = Steps * step_k;
+    static constexpr int step_k = 2 * stride;     /* k of an instruction */
+    /* From the k of an instruction to that of the next, and of a piece to that of the next. */
+    static constexpr int apart = step_k * Teams, depth = Steps * apart;
     static constexpr int is_alone = Is_short && !May_have_terms; /* a warp stores its tile */
 
     /* Holds the words of a lane: those of rows g and g + 8 and of column g, two in each step. */
@@ -74,16 +77,18 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
             static_cast<const elem *>(p.b) + blockIdx.z * p.b_batch + min(col, p.n - 1) * p.b_col;
     }
 
-    /* Loads the words of a line from `from` on, which are `apart` elements away from each other: of
-     * FP64, or two of 16 bits at once. */
+    /* Loads the words of a line from `from` on, of FP64 or two of 16 bits at once. The second one
+     * of an instruction is `move` elements behind the first. */
     template <typename Load>
-    static __device__ __forceinline__ void load_words(const Load *from, int64_t apart, int left,
+    static __device__ __forceinline__ void load_words(const Load *from, int64_t move, int left,
                                                       word (&to)[2 * Steps])
     {
+        const int64_t further = (apart / stride - 1) * move;
 #pragma unroll
         for (int j = 0; j < 2 * Steps; j++) {
-            to[j] = j * stride < left ? *from : Load(0);
-            from += (j + 1) * stride < left ? apart : 0;
+            const int next = j % 2 ? (j / 2 + 1) * apart : j / 2 * apart + stride;
+            to[j] = j / 2 * apart + j % 2 * stride < left ? *from : Load(0);
+            from += next < left ? j % 2 ? further : move : 0;
         }
     }
 
@@ -118,7 +123,7 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
     {
 #pragma unroll
         for (int i = 0; i < Steps; i++) {
-            if (step_k * i >= left)
+            if (apart * i >= left)
                 continue;
             const auto &value = one.value;
             if constexpr (word_elems == 1) {
@@ -179,7 +184,7 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
     /* Returns 1 if the sums are stored from registers. */
     static __device__ __forceinline__ int is_stored_whole(const tgi_relay_args &args)
     {
-        return !has_terms(args) && args.split_count == 1;
+        return !has_terms(args) && args.split_count == 1 && Teams == 1;
     }
 
     /* Waits for the sums of the warp before, at its `turn`, which is even or odd. */
@@ -215,17 +220,19 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
             store(args, lane, i, word_elems == 1 ? sum[i] + 0 : sum[i]);
     }
 
-    /* Forms a split, whose last warp keeps the sums, or stores them if D is the sums of one
-     * split alone. */
-    __device__ __forceinline__ void form_split(const tgi_relay_args &args, int split,
-                                               uint32_t ready, uint32_t &turn, sum_type *handed,
-                                               sum_type *kept, sum_type *first) const
+    /* Forms a split, or the part of one that is a team's. The last warp keeps the sums, or stores
+     * them if D is the sums of one split alone. A team without any value of k has zeros. */
+    __device__ __forceinline__ void form_split(const tgi_relay_args &args, int part, uint32_t ready,
+                                               uint32_t &turn, sum_type *handed, sum_type *kept,
+                                               sum_type *first) const
     {
-        const int begin = split * args.split_elems;
-        const int end = min(begin + args.split_elems, args.sums.k);
+        const int split = part / Teams;
+        const int begin = split * args.split_elems + part % Teams * step_k;
+        const int end = min((split + 1) * args.split_elems, args.sums.k);
         sum_type sum[4] = {};
 #pragma unroll 1
-        for (int at = begin + member * depth; at < end; at += members * depth) {
+        for (int at = begin + member * depth; (Teams > 1 && at == begin) || at < end;
+             at += members * depth) {
             step one;
             const int own = at + lane % 4 * word_elems;
             load(args, own, end - own, one);
@@ -243,7 +250,11 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
             }
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                tgi_relay_keep(args, kept + lane * 4 + i, first + lane * 4 + i, 128, split, sum[i]);
+                if constexpr (Teams > 1)
+                    first[part * 128 + lane * 4 + i] = sum[i] + 0;
+                else
+                    tgi_relay_keep(args, kept + lane * 4 + i, first + lane * 4 + i, 128, split,
+                                   sum[i]);
         }
     }
 
@@ -269,14 +280,17 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
                 return;
             }
             const sum_type low = i == 0 ? sum[0] : sum[1], high = i == 2 ? sum[2] : sum[3];
-            body.store(
-                args, body.lane, i,
-                tgi_apply_terms(all, tgi_find_short_d_type(args.sums), some, i < 2 ? low : high));
+            sum_type own_sum = i < 2 ? low : high;
+            if constexpr (word_elems == 1)
+                own_sum += 0; /* a sum of FP64 that is zero is +0 */
+            body.store(args, body.lane, i,
+                       tgi_apply_terms(all, tgi_find_short_d_type(args.sums), some, own_sum));
         } else {
             __shared__ uint64_t barriers[TGI_SMALL_RELAY_THREADS / 32];
             extern __shared__ __align__(16) char memory[];
             sum_type *const kept = reinterpret_cast<sum_type *>(memory);
-            sum_type *const handed = kept + min(args.split_count, TGI_SMALL_RELAY_PLACES) * 128;
+            const int places = min(args.split_count, TGI_SMALL_RELAY_PLACES);
+            sum_type *const handed = kept + places * Teams * 128;
             const uint32_t ready = tgi_shared_address(barriers);
             uint32_t turn = 0;
             if (body.members > 1) {
@@ -288,12 +302,13 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
             }
             sum_type *const first = tgi_relay_find_first(args, kept);
             const int at_once = body.groups << args.cluster_bits;
-            int split = body.groups * tgi_relay_find_rank(args) + body.group;
+            const int parts = args.split_count * Teams;
+            int part = body.groups * tgi_relay_find_rank(args) + body.group;
             tgi_wait_for_stream();
 #pragma unroll 1
-            for (int i = 0; i < args.split_count; i += at_once, split += at_once) {
-                if (split < args.split_count)
-                    body.form_split(args, split, ready, turn, handed, kept, first);
+            for (int i = 0; i < parts; i += at_once, part += at_once) {
+                if (part < parts)
+                    body.form_split(args, part, ready, turn, handed, kept, first);
                 if (is_stored_whole(args))
                     return;
                 /* Without this barrier the next split's first warp would hand its sums on before
@@ -315,7 +330,7 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
             terms own;
             if (has_terms(args))
                 own = request(all, i / 4, i % 4);
-            sum_type sum = tgi_relay_add_splits(args, kept + i, 128);
+            sum_type sum = tgi_relay_add_splits<Teams>(args, kept + i, 128);
             if (has_terms(args))
                 sum = tgi_apply_terms(all, tgi_find_short_d_type(args.sums), own, sum);
             store(args, i / 4, i % 4, sum);
@@ -323,12 +338,12 @@ template <tg_type Type, int Steps, int Is_short, int May_have_terms> struct tgi_
     }
 };
 
-#define TGI_SMALL_RELAY_MMA(name, type, steps, is_short, may_have_terms)                           \
+#define TGI_SMALL_RELAY_MMA(name, type, steps, is_short, may_have_terms, teams)                    \
     extern "C" __global__ void __launch_bounds__((is_short) ? TGI_SMALL_RELAY_SHORT_THREADS        \
                                                             : TGI_SMALL_RELAY_THREADS)             \
         name(const __grid_constant__ tgi_relay_short_args args)                                    \
     {                                                                                              \
-        tgi_relay_mma<TGI_TYPE_OF(type), steps, is_short, may_have_terms>::form(args);             \
+        tgi_relay_mma<TGI_TYPE_OF(type), steps, is_short, may_have_terms, teams>::form(args);      \
     }
 
 #endif

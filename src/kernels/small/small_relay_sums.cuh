@@ -47,8 +47,8 @@ static __device__ __forceinline__ void tgi_relay_keep(const tgi_relay_args &args
     to[at] = split < TGI_SMALL_RELAY_PLACES ? sum : shared[at] + sum;
 }
 
-/* Returns the sum of an element over all splits. */
-template <typename T>
+/* Returns the sum of an element over all splits, and over the teams of each. */
+template <int Teams, typename T>
 static __device__ __forceinline__ T tgi_relay_add_splits(const tgi_relay_args &args,
                                                          const T *shared, int apart)
 {
@@ -58,8 +58,14 @@ static __device__ __forceinline__ T tgi_relay_add_splits(const tgi_relay_args &a
     for (int y = 0; y < min(args.add_rows, places); y++) {
         T some = 0;
 #pragma unroll 1
-        for (int split = y; split < places; split += args.add_rows)
-            some += shared[split * apart];
+        for (int split = y; split < places; split += args.add_rows) {
+            const T *const own = shared + split * Teams * apart;
+            T sum = own[0];
+#pragma unroll
+            for (int team = 1; team < Teams; team++)
+                sum += own[team * apart];
+            some += sum;
+        }
         total = y == 0 ? some : total + some;
     }
     return total;

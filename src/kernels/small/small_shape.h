@@ -123,6 +123,8 @@ typedef struct tgi_outer_args {
  * or up to SHORT_K, blocks have SHORT_THREADS, and each warp has its own columns. */
 #define TGI_SMALL_RELAY_PIECE(elem_bytes) ((elem_bytes) == 8 ? 32 : 64)
 #define TGI_SMALL_RELAY_SHORT_K 16
+/* In FP64 the function that may have C, a bias or an activation takes a k up to this one. */
+#define TGI_SMALL_RELAY_TERMS_K 64
 #define TGI_SMALL_RELAY_SHORT_THREADS 128
 
 /* Lines that are copied to shared memory lie so many bytes apart: reads of neighbouring lines by 16
