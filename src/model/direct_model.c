@@ -8,6 +8,7 @@
 #define WARPS 4.0       /* warps that relays are counted in */
 #define LINE_STAGE 64.0 /* values of k that those which copy lines multiply at once */
 #define PIECE_STEPS 4.0 /* instructions of a piece of theirs */
+#define NEAR_SHARE 0.75 /* share of L2 that operands which stay there take at most */
 
 /* Returns the seconds in which the sums of threads that share out k are added: those of a warp by
  * shuffles if they lie along k, others in shared memory. */
@@ -27,6 +28,17 @@ static double find_least_seconds(const tgi_gpu *gpu, const tgi_problem *p)
     const double macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
     return fmax(macs / (lanes * gpu->sm_count * gpu->clock_hz),
                 tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s));
+}
+
+/* Returns the same where threads read operands straight into registers. They have few bytes under
+ * way, for which FP64 waits if L2 does not hold them. */
+static double find_least_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p)
+{
+    const double bytes = tgi_model_tile_bytes(p),
+                 share = tgi_figures_find(gpu->capability)->direct_far_share;
+    const int is_far = p->type == TG_TYPE_FP64 && bytes > NEAR_SHARE * (double)gpu->l2_bytes;
+    return fmax(find_least_seconds(gpu, p),
+                is_far ? bytes / (share * gpu->memory_bytes_per_s) : 0.0);
 }
 
 /* Returns how many times a thread waits for loads: those of several values of k wait
@@ -81,7 +93,7 @@ double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const 
     const double others = work->cluster_blocks - 1.0;
     const double cluster_s =
         others > 0.0 ? f->direct_cluster_s[0] + others * f->direct_cluster_s[1] : 0.0;
-    return f->launch_s + fmax(latency_s + issue_s + cluster_s, find_least_seconds(gpu, p));
+    return f->launch_s + fmax(latency_s + issue_s + cluster_s, find_least_direct_seconds(gpu, p));
 }
 
 double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)
@@ -97,7 +109,8 @@ double tgi_model_short_seconds(const tgi_gpu *gpu, const tgi_problem *p, const t
                            : p->epilogue.activation > TG_ACTIVATION_RELU
                                ? f->short_terms_s[0] + f->short_terms_s[1]
                                : f->short_terms_s[0];
-    return f->short_s + terms_s + fmax(latency_s + lines_s + issue_s, find_least_seconds(gpu, p));
+    return f->short_s + terms_s +
+           fmax(latency_s + lines_s + issue_s, find_least_direct_seconds(gpu, p));
 }
 
 /* Returns the warps of a multiprocessor, in WARPS. */

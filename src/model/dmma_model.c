@@ -4,6 +4,9 @@
 #include "model/figures.h"
 #include "model/tile_model.h"
 
+#define NEAR_SHARE 0.75 /* share of L2 that operands which stay there take at most */
+#define SWIFT_K 96      /* values of k under way from which on copies of threads are swift */
+
 /* Returns the multiply-adds of the FP64 matrix instructions of a multiprocessor in a cycle. If no
  * rate is published, they have twice the rate of the other multiply-adds. */
 static double find_dmma_rate(const tgi_gpu *gpu)
@@ -46,6 +49,19 @@ static double find_reader_seconds(const tgi_figures *f, const tgi_tile_work *wor
            f->dmma_tma_lines_s[1] * work->sharing_readers;
 }
 
+/* Returns the share of the bus rate at which operands arrive. Threads that copy stages, but do not
+ * spread copies, have few bytes of each line under way, for which memory waits if lines are
+ * long. */
+static double find_memory_share(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                                int is_slow)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int is_far = tgi_model_tile_bytes(p) > NEAR_SHARE * (double)gpu->l2_bytes;
+    const int is_short = kernel->tile_depth * (kernel->stage_count - 1) < SWIFT_K;
+    return is_slow && is_far && is_short && (double)p->k >= f->dmma_far_k ? f->dmma_far_share
+                                                                          : f->tiles_share;
+}
+
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                               const tgi_tile_work *work)
 {
@@ -83,6 +99,7 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
                      tgi_model_finish_seconds(gpu, kernel, p, work);
     return tgi_tile_base_seconds(gpu, p, work) + f->dmma_s[i] +
            tgi_tile_terms_seconds(gpu, p, work) + find_reader_seconds(f, work) +
-           tgi_tile_memory_seconds(gpu, kernel, p, work, f->tiles_share,
+           tgi_tile_memory_seconds(gpu, kernel, p, work,
+                                   find_memory_share(gpu, kernel, p, is_copied && !is_spread),
                                    is_tma ? TGI_STREAM_DMMA_TMA : TGI_STREAM_DMMA, seconds);
 }

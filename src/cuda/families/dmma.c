@@ -9,6 +9,14 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                  kernel->stage_count);
 }
 
+/* Returns the lines of a tile that threads copy by single elements, as they are not aligned. */
+static double count_copies(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const int a_units = tgi_gemm_has_a_vectors(p, tgi_gemm_is_a_along_k(p));
+    const int b_units = tgi_gemm_has_b_vectors(p, tgi_gemm_is_b_along_k(p));
+    return (a_units ? 0.0 : kernel->tile_rows) + (b_units ? 0.0 : kernel->tile_cols);
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
@@ -24,11 +32,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const int by_registers = TGI_DMMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols);
     const int resident =
         tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, count_shared_bytes(kernel));
-    const int by_elements = tgi_gemm_find_access(p) == TGI_ACCESS_ELEMENTS;
     const tgi_tile_work work = {.block_count = (double)tile_count * (double)p->batch_count,
                                 .blocks_per_sm = resident,
-                                .k_copies =
-                                    by_elements ? kernel->tile_rows + kernel->tile_cols : 0.0};
+                                .k_copies = count_copies(kernel, p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
 }
 
