@@ -64,11 +64,11 @@ static double find_lines_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, 
     return rounds * work->block_k * (work->a_lines - 1.0) * line_s;
 }
 
-/* Returns the seconds in which the blocks of a multiprocessor read B in turns of cache banks. */
+/* Returns the seconds in which blocks of a multiprocessor read lines in turns of cache banks. */
 static double find_turns_seconds(const tgi_gpu *gpu, const tgi_tile_work *work)
 {
     const double rounds = fmax(1.0, work->block_count / gpu->sm_count);
-    return rounds * work->block_k * work->b_turns / gpu->clock_hz;
+    return rounds * work->block_k * work->bank_turns / gpu->clock_hz;
 }
 
 double tgi_model_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tgi_tile_work *work)

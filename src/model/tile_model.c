@@ -170,23 +170,6 @@ double tgi_tile_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p, const tg
     return tgi_tile_block_seconds(gpu, &whole, 1.0, terms_s, 0.0);
 }
 
-/* Returns the seconds of family small on matrix instructions, without the launch. */
-static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
-                                     const tgi_problem *p, const tgi_tile_work *work)
-{
-    const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double ratio = 1.0 + f->small_mma_elements_share * work->by_elements;
-    const double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
-    const double compute_s =
-        ratio * macs /
-        (tgi_model_macs_per_cycle(gpu, p->type) * f->small_mma_share * gpu->clock_hz);
-    return f->small_mma_s +
-           tgi_tile_block_seconds(gpu, work, ceil(work->block_k / kernel->tile_depth),
-                                  ratio * f->small_mma_stage_s, compute_s) +
-           tgi_tile_block_seconds(gpu, work, 1.0, f->small_mma_block_s, f->small_mma_block_s) +
-           tgi_model_finish_seconds(gpu, kernel, p, work);
-}
-
 /* Returns the seconds of rounds of stages. `share` of the blocks end with those that share their
  * multiprocessor, so that others wait for them. */
 static double find_small_rounds(const tgi_gpu *gpu, const tgi_tile_work *work, double round_count,
@@ -199,6 +182,24 @@ static double find_small_rounds(const tgi_gpu *gpu, const tgi_tile_work *work, d
                             (rest > 0.0 ? fmax(latency_s, rest * compute_s) : 0.0);
     return (1.0 - share) * tgi_tile_block_seconds(gpu, work, round_count, latency_s, compute_s) +
            share * round_count * together;
+}
+
+/* Returns the seconds of family small on matrix instructions, without the launch. All
+ * blocks take alike, so that those of a multiprocessor end together. */
+static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                     const tgi_problem *p, const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double ratio = 1.0 + f->small_mma_elements_share * work->by_elements;
+    const double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
+    const double compute_s =
+        ratio * macs /
+        (tgi_model_macs_per_cycle(gpu, p->type) * f->small_mma_share * gpu->clock_hz);
+    return f->small_mma_s +
+           find_small_rounds(gpu, work, ceil(work->block_k / kernel->tile_depth),
+                             ratio * f->small_mma_stage_s, compute_s, 1.0) +
+           tgi_tile_block_seconds(gpu, work, 1.0, f->small_mma_block_s, f->small_mma_block_s) +
+           tgi_model_finish_seconds(gpu, kernel, p, work);
 }
 
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,

@@ -32,10 +32,10 @@ typedef struct tgi_tile_work {
     double
         k_copies; /* copies that count for a value of k of a tile of dmma; of dmma_tma, 0: by TMA */
     double split_readers, sharing_readers; /* blocks of dmma_tma that copy such lines at once */
-    double b_turns; /* turns of banks in which a block of it reads B for one k, beyond the first */
-    double a_lines; /* lines of A that a warp of family small without stages reads at once */
-    double warps;   /* warps of a block of relays of family small */
-    double places;  /* groups of such a block, which form splits at once; of chains, products */
+    double bank_turns; /* turns of banks in which a block reads for one k, beyond the first */
+    double a_lines;    /* lines of A that a warp of family small without stages reads at once */
+    double warps;      /* warps of a block of relays of family small */
+    double places;     /* groups of such a block, which form splits at once; of chains, products */
     int blocks_per_sm; /* most resident blocks */
     int is_long;       /* 1: strips or relays of family small by the function for a longer k */
     int is_moved;      /* 1: strips of family small store rows between units of 16 bytes; family

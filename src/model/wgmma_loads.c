@@ -6,6 +6,7 @@
 #define OBLONG_LINES 192     /* lines of a step of tiles of 64 x 128 and 128 x 64 */
 #define UNALIGNED_LINES 64.0 /* unaligned lines in one copy */
 #define BOX_LINES 64.0       /* columns of 16-bit types in a box across k */
+#define SECTOR_COUNT 4.0     /* sectors of a line of L2 */
 
 /* Lines of one operand that are copied for a step of a block's tile. Lines outside the operand are
  * filled with 0. */
@@ -144,13 +145,29 @@ static double find_lines_seconds(const tgi_wgmma_case *c, int splits, double sha
                      : lines_s[2] * shared_lines * reader_count;
 }
 
+/* Returns the seconds by which blocks that run at once delay each other where they copy the same
+ * lines of one operand along k, and two lines share a sector of L2. */
+static double find_half_sector_seconds(const tgi_wgmma_case *c, double shared_lines, double lines,
+                                       double reader_count)
+{
+    const tgi_wgmma_work *work = c->work;
+    const double blocks = work->whole_count + work->split_tile_count * work->split_count;
+    return shared_lines > SECTOR_COUNT ? c->figures->wgmma_half_sector_s * lines * reader_count *
+                                             fmin(1.0, blocks / work->slot_count)
+                                       : 0.0;
+}
+
 double tgi_wgmma_start_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
 {
     const tgi_wgmma_work *work = c->work;
     return (work->is_a_unaligned
                 ? readers->a_at_once * c->figures->wgmma_unaligned_reader_s[0]
                 : find_lines_seconds(c, work->a_splits, work->a_shared_lines, readers->a_at_once)) +
-           find_lines_seconds(c, work->b_splits, work->b_shared_lines, readers->b_at_once);
+           find_lines_seconds(c, work->b_splits, work->b_shared_lines, readers->b_at_once) +
+           find_half_sector_seconds(c, work->is_a_across ? 0.0 : work->a_shared_lines,
+                                    count_a_lines(c).inside, readers->a_at_once) +
+           find_half_sector_seconds(c, work->is_b_across ? 0.0 : work->b_shared_lines,
+                                    count_b_lines(c).inside, readers->b_at_once);
 }
 
 /* Returns the bytes that L2 delivers to more than one reader, over the bytes of memory. A byte that

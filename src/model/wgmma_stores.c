@@ -197,6 +197,24 @@ static double count_finished_boxes(const tgi_wgmma_case *c)
     return ceil(partials / c->work->cluster_splits) * c->work->d_box_cols / WIDE_BOX_COLS;
 }
 
+/* Returns the seconds of a store beside the next tile's products that nothing hides. A step hides
+ * one box of a deferred store at most: the next products are not issued before the box is stored.
+ * Products that wait for memory hide as much as they wait. In family few all products of the other
+ * block hide it. */
+static double find_late_seconds(const tgi_wgmma_case *c, double store_s)
+{
+    const tgi_figures *f = c->figures;
+    const double multiply_s = tgi_wgmma_multiply_seconds(c, 1.0);
+    const double products_s = c->work->step_count * multiply_s;
+    const double boxes = (double)c->kernel->tile_cols / c->work->d_box_cols;
+    const double needed_s = f->wgmma_deferred_share * store_s + boxes * f->wgmma_deferred_box_s;
+    const tgi_wgmma_readers readers = tgi_wgmma_count_readers(c);
+    const double memory_s = tgi_wgmma_tile_memory_seconds(c, &readers) * c->work->slot_count;
+    if (c->kernel->family == TGI_FAMILY_cuda_few)
+        return fmax(0.0, store_s - products_s);
+    return fmax(0.0, needed_s - boxes * multiply_s - fmax(0.0, memory_s - products_s));
+}
+
 double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
 {
     const tgi_figures *f = c->figures;
@@ -213,10 +231,8 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
         elem_bytes == 2 && tgi_type_bytes(c->kernel->type) == 2 ? f->wgmma_store_later_share : 1.0;
     const double stores = fmin(rounds, 1.0 + (rounds - 1.0) * later_stores);
     const double parts = count_own_parts(c);
-    /* A deferred store ends before the next one begins, however few products are beside it. */
-    const double beside_s = work->step_count * tgi_wgmma_multiply_seconds(c, 1.0);
-    const double late_s = fmax(0.0, f->wgmma_deferred_share * store_s - beside_s);
-    return (is_deferred(c) ? last * store_s + (rounds - last) * late_s : stores * store_s) +
+    return (is_deferred(c) ? last * store_s + (rounds - last) * find_late_seconds(c, store_s)
+                           : stores * store_s) +
            rounds * (f->wgmma_tile_s + find_narrow_seconds(c) + tgi_wgmma_exchange_seconds(c) +
                      find_transposed_seconds(c) + find_stored_seconds(c)) +
            (parts > 0.0 ? rounds * tgi_wgmma_part_seconds(c, parts) : 0.0) +

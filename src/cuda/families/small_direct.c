@@ -78,12 +78,16 @@ static int count_direct_resident(const tgi_machine *machine)
     return by_threads < TGI_SMALL_DIRECT_BLOCKS ? by_threads : TGI_SMALL_DIRECT_BLOCKS;
 }
 
-/* Returns the bytes between neighbouring lines of an operand. */
-static double find_pitch_bytes(const tgi_problem *p, int is_b)
+/* Returns the elements between neighbouring lines of an operand. */
+static int64_t find_pitch(const tgi_problem *p, int is_b)
 {
     const int is_along = is_b ? tgi_gemm_is_b_along_k(p) : tgi_gemm_is_a_along_k(p);
-    const int64_t pitch = is_b ? is_along ? p->b.col : p->b.row : is_along ? p->a.row : p->a.col;
-    return fabs((double)pitch) * (double)tgi_type_bytes(p->type);
+    return is_b ? is_along ? p->b.col : p->b.row : is_along ? p->a.row : p->a.col;
+}
+
+static double find_pitch_bytes(const tgi_problem *p, int is_b)
+{
+    return fabs((double)find_pitch(p, is_b)) * (double)tgi_type_bytes(p->type);
 }
 
 /* Returns 1 if the operand lies along k, or its lines are short. */
@@ -121,20 +125,35 @@ static double count_lines(const tgi_problem *p, const direct_tiling *tiling, int
            1.0;
 }
 
-/* Returns the turns of banks, beyond the first, in which warps of a block read FP64 of B for one k.
- * If columns lie along k, and their pitch is a multiple of a cache line or of a large part of
- * one, those that a warp reads at once share banks. The block has `cols` columns. */
-static double count_b_turns(const tgi_problem *p, const direct_tiling *tiling, int64_t cols)
+/* Returns the turns of banks, beyond the first, in which a warp reads `lines` lines of an operand
+ * for one k. Lines share banks if their pitch is a multiple of a cache line or of a large part of
+ * one. */
+static double count_turns(const tgi_problem *p, int is_b, int64_t lines)
 {
-    const int64_t pitch_bytes = llabs(p->b.col) * tgi_type_bytes(p->type);
-    const int64_t most = tiling->lanes < WARP ? WARP / tiling->lanes : 1;
-    const int64_t own = cols < most ? cols : most;
-    int64_t apart = LINE_BYTES; /* the largest power of two that divides the pitch */
-    if (p->type != TG_TYPE_FP64 || !tiling->is_along || !tgi_gemm_is_b_along_k(p))
-        return 0.0;
-    while (pitch_bytes % apart != 0)
+    int64_t apart = LINE_BYTES; /* the largest power of two that divides the pitch, in bytes */
+    const int64_t beyond_bytes = find_pitch(p, is_b) % apart * tgi_type_bytes(p->type);
+    while (beyond_bytes % apart != 0)
         apart /= 2;
-    return (TGI_SMALL_DIRECT_THREADS / WARP) * fmax(0.0, (double)(own * apart) / LINE_BYTES - 1.0);
+    return fmax(0.0, (double)(lines * apart) / LINE_BYTES - 1.0);
+}
+
+/* Returns the turns of all warps of a block that has `cols` columns: those of FP64 in which they
+ * read columns of B along k, and those in which they read rows of A along k, where a warp has
+ * several. A thread has as many rows one after another as the tiling says. */
+static double count_block_turns(const tgi_problem *p, const direct_tiling *tiling, int64_t cols)
+{
+    const int64_t most = tiling->lanes < WARP ? WARP / tiling->lanes : 1;
+    const int64_t elems = TGI_SMALL_DIRECT_THREADS / tiling->lanes;
+    const int64_t across = cols < p->n ? cols : p->n;
+    const int64_t down = (elems < WARP ? elems : WARP) / across;
+    const double warps = TGI_SMALL_DIRECT_THREADS / WARP;
+    if (tiling->is_along)
+        return p->type == TG_TYPE_FP64 && tgi_gemm_is_b_along_k(p)
+                   ? warps * count_turns(p, 1, cols < most ? cols : most)
+                   : 0.0;
+    return tgi_gemm_is_a_along_k(p) ? warps * count_turns(p, 0, down < p->m ? down : p->m) *
+                                          (tiling->is_short ? 1.0 : TGI_SMALL_DIRECT_ROWS)
+                                    : 0.0;
 }
 
 /* Returns the work of blocks that have `cols` columns. */
@@ -147,7 +166,7 @@ static tgi_tile_work describe(const tgi_machine *machine, const tgi_problem *p,
                            .split_count = tiling->lanes,
                            .cluster_blocks = tiling->cluster,
                            .a_lines = 1.0 + count_lines(p, tiling, 0) + count_lines(p, tiling, 1),
-                           .b_turns = count_b_turns(p, tiling, cols),
+                           .bank_turns = count_block_turns(p, tiling, cols),
                            .copy_k = TGI_SMALL_DIRECT_LOADS,
                            .access = tiling->is_along ? TGI_ACCESS_VECTORS : TGI_ACCESS_STRIDED,
                            .blocks_per_sm = count_direct_resident(machine)};

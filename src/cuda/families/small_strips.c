@@ -123,7 +123,10 @@ static void try_strips(const tgi_machine *machine, const tgi_problem *p, int is_
     const int64_t each = wanted < pieces ? wanted : pieces;
     const int64_t strips = tgi_divide_up(pieces, each);
     const int64_t across = tgi_divide_up(strips, warps / rows);
-    const int has_units = p->b.row == 1 && tgi_gemm_has_b_vectors(p, 1) && p->k % 4 == 0;
+    /* B across k comes by units too. In batches, where few warps share a B, it takes longer. */
+    const int is_along = p->b.row == 1;
+    const int has_units = tgi_gemm_has_b_vectors(p, is_along) &&
+                          (is_along ? p->k % 4 == 0 : p->n % 8 == 0 && p->batch_count == 1);
     const int is_moved = !tgi_gemm_has_d_vectors(p);
     /* A strip forms a piece more if it moves D. */
     const int64_t formed = needed * (pieces + strips * is_moved);

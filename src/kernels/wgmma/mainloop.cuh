@@ -267,10 +267,9 @@ tgi_add_short_step(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring,
     const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.args, at.memory, ring);
     tgi_barrier_wait(stage.full, stage.parity);
 #pragma unroll 1
-    for (int i = 0; i < at.args.work.last_products; i++) {
+    for (int i = 0; i < at.args.work.last_products; i++)
         tgi_multiply_stage<Shape, 1, 1>(at.args, stage.data, at.group, 0, i, sum);
-        tgi_wgmma_wait<0>();
-    }
+    tgi_wgmma_wait<0>();
     const tgi_stage_release<Shape> release(at.args, at.rank);
     release(stage.empty);
     ring.advance();
