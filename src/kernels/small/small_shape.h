@@ -20,10 +20,12 @@
  * padded too. So many blocks share a multiprocessor. by_fp64 is 1 for FP32 by matrix instructions
  * of FP64. */
 #define TGI_SMALL_WIDE_PAD_BYTES(elem_bytes, by_fp64) ((elem_bytes) == 8 || (by_fp64) ? 32 : 16)
+#define TGI_SMALL_WIDE_SHIFT 2 /* elements by which every fourth k is further there */
 #define TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, stages, elem_bytes, by_fp64)                  \
     ((stages) *                                                                                    \
      ((elem_bytes) == 4                                                                            \
-          ? (depth) * (((rows) + (cols)) * 4 + 2 * TGI_SMALL_WIDE_PAD_BYTES(4, by_fp64))           \
+          ? (depth) * (((rows) + (cols)) * 4 + 2 * TGI_SMALL_WIDE_PAD_BYTES(4, by_fp64) +          \
+                       ((by_fp64) ? 2 * TGI_SMALL_WIDE_SHIFT : 0))                                 \
           : ((rows) + (cols)) *                                                                    \
                 ((depth) * (elem_bytes) + TGI_SMALL_WIDE_PAD_BYTES(elem_bytes, by_fp64))))
 #define TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes)                                           \

@@ -28,16 +28,16 @@
 #include "kernels/small/small_wide_store.cuh"
 
 /* Names what brings the elements of A and B to shared memory. */
-template <bool Is_copied, typename T, int Depth, int Threads, int Is_fp32, int Pad>
+template <bool Is_copied, typename T, int Depth, int Threads, int Is_fp32, int Pad, int Shift>
 struct tgi_small_feed {
     template <int Lines>
     using share = tgi_small_share<T, Lines, Depth, Threads, Is_fp32 ? 1 : Depth + Pad,
                                   Is_fp32 ? Lines + Pad : 1>;
 };
 
-template <typename T, int Depth, int Threads, int Is_fp32, int Pad>
-struct tgi_small_feed<true, T, Depth, Threads, Is_fp32, Pad> {
-    template <int Lines> using share = tgi_small_copies<Lines, Depth, Threads, Lines + Pad>;
+template <typename T, int Depth, int Threads, int Is_fp32, int Pad, int Shift>
+struct tgi_small_feed<true, T, Depth, Threads, Is_fp32, Pad, Shift> {
+    template <int Lines> using share = tgi_small_copies<Lines, Depth, Threads, Lines + Pad, Shift>;
 };
 
 /* Names what multiplies elements in shared memory. Pitches are those of padded lines. */
@@ -70,12 +70,17 @@ struct tgi_small_wide {
      * banks. */
     static constexpr int pad =
         TGI_SMALL_WIDE_PAD_BYTES(sizeof(elem), By_fp64) / static_cast<int>(sizeof(elem));
+    /* Elements by which every fourth k is further, so that all values of k of a line lie in
+     * different banks too. */
+    static constexpr int shift = By_fp64 ? TGI_SMALL_WIDE_SHIFT : 0;
     static constexpr int pitch = Depth + pad;
     static constexpr int a_pitch = is_fp32 ? Rows + pad : pitch;
     static constexpr int b_pitch = is_fp32 ? Cols + pad : pitch;
-    static constexpr int a_elems = is_fp32 ? Depth * a_pitch : Rows * pitch;
-    static constexpr int stage_elems = a_elems + (is_fp32 ? Depth * b_pitch : Cols * pitch);
-    typedef tgi_small_feed<is_copied, elem, Depth, Threads, is_fp32, pad> feed;
+    static constexpr int shifts = Depth / 4 * shift;
+    static constexpr int a_elems = is_fp32 ? Depth * a_pitch + shifts : Rows * pitch;
+    static constexpr int stage_elems =
+        a_elems + (is_fp32 ? Depth * b_pitch + shifts : Cols * pitch);
+    typedef tgi_small_feed<is_copied, elem, Depth, Threads, is_fp32, pad, shift> feed;
     typedef typename tgi_small_products<Type, By_fp64>::template type<
         Rows, Cols, Row_sums, Col_sums, a_pitch, b_pitch, tile_store::sum_pitch>
         products;

@@ -3,13 +3,15 @@
  * products of FP32 exactly. On Hopper they form as many products a cycle as multiply-adds of FP32,
  * from a fraction of the reads: a lane reads each factor once for four or eight products of its
  * row or column. Shared memory has all lines of one k together, padded so that four values of k of
- * eight neighbouring lines lie in different banks.
+ * eight neighbouring lines lie in different banks, and so do sixteen of two, as lines along k are
+ * copied.
  */
 #ifndef TGI_SMALL_WIDE_FP64_CUH
 #define TGI_SMALL_WIDE_FP64_CUH
 
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/schedule/tile.cuh"
+#include "kernels/small/small_shape.h"
 
 /* A thread has Row_sums x Col_sums sums of a tile of Rows x Cols, and a warp 8 Row_sums x 4
  * Col_sums. A_pitch, B_pitch and Sum_pitch are the elements from k to k of A and B, and from row to
@@ -83,8 +85,8 @@ struct tgi_small_wide_fp64 {
             for (int i = 0; i < 2; i++) {
                 if (k + i * step >= count)
                     break;
-                a += step * A_pitch;
-                b += step * B_pitch;
+                a += step * A_pitch + TGI_SMALL_WIDE_SHIFT;
+                b += step * B_pitch + TGI_SMALL_WIDE_SHIFT;
                 if (k + (i + 1) * step < count)
                     read(rows[1 - i], cols[1 - i], a, b);
                 multiply_step(rows[i], cols[i], sum);
