@@ -217,8 +217,9 @@ int EXPORT(get_kernel_count)(void)
 static void tell_math(const tgi_kernel *kernel)
 {
     static const char *const names[] = {
-        [TGI_MATH_fma] = "fma",   [TGI_MATH_dot] = "dot",     [TGI_MATH_mma] = "mma",
-        [TGI_MATH_tf32] = "tf32", [TGI_MATH_bf16x] = "bf16x", [TGI_MATH_fp16x] = "fp16x",
+        [TGI_MATH_fma] = "fma",     [TGI_MATH_dot] = "dot",   [TGI_MATH_mma] = "mma",
+        [TGI_MATH_fp64] = "fp64",   [TGI_MATH_tf32] = "tf32", [TGI_MATH_bf16x] = "bf16x",
+        [TGI_MATH_fp16x] = "fp16x",
     };
     tell_text("math", names[kernel->math]);
     tell_number("slice_products", tgi_kernels_has_slices(kernel)

@@ -22,6 +22,13 @@ int tgi_arch_has(int capability, unsigned feature)
     return (tgi_arch_find(capability)->features & feature) != 0;
 }
 
+double tgi_arch_find_fp64_share(int capability, double ratio)
+{
+    const tgi_arch *arch = tgi_arch_find(capability);
+    const double most = arch->fp32_lanes / (double)arch->fp64_lanes;
+    return ratio > most ? most / ratio : 1.0;
+}
+
 double tgi_arch_find_mma_share(int capability, const char *board_name)
 {
     const char *word = tgi_arch_find(capability)->half_rate_boards;

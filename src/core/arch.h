@@ -64,4 +64,8 @@ int tgi_arch_has(int capability, unsigned feature);
 /* Returns the part of arch.def's tensor-core rates that a board of this name has. */
 double tgi_arch_find_mma_share(int capability, const char *board_name);
 
+/* Returns the part of arch.def's FP64 rates that a board has whose FP32 rate is `ratio` times its
+ * FP64 rate. A ratio of 0 is not known. */
+double tgi_arch_find_fp64_share(int capability, double ratio);
+
 #endif

@@ -5,9 +5,10 @@
 #ifndef TGI_KERNEL_NAME_H
 #define TGI_KERNEL_NAME_H
 
-/* The word in a name for the operands: the type of A, or tf32. */
+/* The word in a name for the operands: the type of A, tf32, or fp32w. */
 #define TGI_WORD_fma(type) type
 #define TGI_WORD_mma(type) type
+#define TGI_WORD_fp64(type) fp32w
 #define TGI_WORD_tf32(type) tf32
 #define TGI_WORD_bf16x(type) type
 #define TGI_WORD_fp16x(type) type

@@ -29,6 +29,7 @@ typedef enum tgi_math {
     TGI_MATH_fma,
     TGI_MATH_dot,
     TGI_MATH_mma,
+    TGI_MATH_fp64,
     TGI_MATH_tf32,
     TGI_MATH_bf16x,
     TGI_MATH_fp16x

@@ -84,6 +84,14 @@ static double find_mma_share(const tg_chip *chip)
     return share > 0.0 && share < 1.0 ? share : 1.0;
 }
 
+static double find_fp64_share(const tg_chip *chip)
+{
+    const double fp32 = 2.0 * chip->fp32_lanes_per_sm * chip->sm_count * chip->clock_hz;
+    const double ratio = chip->fp64_flop_per_s > 0.0 ? fp32 / chip->fp64_flop_per_s : 0.0;
+    /* Published rates are rounded. */
+    return tgi_arch_find_fp64_share(chip->compute_capability, 0.9 * ratio);
+}
+
 tgi_gpu tgi_chips_make_gpu(const tg_chip *chip)
 {
     return (tgi_gpu){.capability = chip->compute_capability,
@@ -97,7 +105,8 @@ tgi_gpu tgi_chips_make_gpu(const tg_chip *chip)
                      .memory_bytes = chip->memory_bytes,
                      .clock_hz = chip->clock_hz,
                      .memory_bytes_per_s = chip->memory_bytes_per_s,
-                     .mma_share = find_mma_share(chip)};
+                     .mma_share = find_mma_share(chip),
+                     .fp64_share = find_fp64_share(chip)};
 }
 
 tgi_machine tgi_chips_make_machine(const tg_chip *chip)

@@ -14,7 +14,8 @@ typedef struct tgi_gpu {
     int64_t shared_bytes_per_sm, shared_bytes_per_block; /* a block has to opt in */
     int64_t l2_bytes, memory_bytes;
     double clock_hz, memory_bytes_per_s;
-    double mma_share; /* the part of arch.def's tensor-core rates that it has */
+    double mma_share;  /* the part of arch.def's tensor-core rates that it has */
+    double fp64_share; /* the part of arch.def's FP64 rates that it has */
 } tgi_gpu;
 
 #define TGI_GRID_HEIGHT_MAX 65535 /* most blocks of a launch along y, and along z */

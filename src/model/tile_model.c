@@ -230,9 +230,12 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     double latency_s = f->small_stage_s + compute_s;
     latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
+    const int has_b_along = p->b.row == 1 && p->b.col != 1;
+    const double block_s =
+        f->small_block_s[p->batch_count > 1] + (form == 0 ? f->small_large_s[has_b_along] : 0.0);
     double seconds =
         find_small_rounds(gpu, work, rounds, latency_s, compute_s, f->small_together_shares[form]) +
-        tgi_tile_block_seconds(gpu, work, 1.0, f->small_s, f->small_block_s[p->batch_count > 1]) +
+        tgi_tile_block_seconds(gpu, work, 1.0, f->small_s, block_s) +
         tgi_model_finish_seconds(gpu, kernel, p, work);
     return fixed_s +
            tgi_tile_memory_seconds(gpu, kernel, p, work, f->tiles_share, TGI_STREAM_SMALL, seconds);

@@ -84,6 +84,8 @@ static int may_round(tgi_math math, tg_type type, tg_precision precision)
     case TGI_MATH_dot:
     case TGI_MATH_mma:
         return type == TG_TYPE_FP64 || precision == TG_PRECISION_DEFAULT;
+    case TGI_MATH_fp64:
+        return precision != TG_PRECISION_IEEE_FP32;
     case TGI_MATH_tf32:
         return precision == TG_PRECISION_TF32;
     case TGI_MATH_bf16x:

@@ -355,6 +355,28 @@ static void test_teaching_rows(void **state)
     }
 }
 
+/* FP32 is multiplied by FP64 instructions only on a board that has their full rate. */
+static void test_fp32_by_fp64(void **state)
+{
+    (void)state;
+    static tg_candidate candidates[400];
+    static const double rates[] = {33.5e12, 0, 1e12};
+    tg_problem problem;
+    assert_int_equal(tg_parse_problem("98x41x200:tt:batch=1200", &problem, sizeof problem),
+                     TG_STATUS_OK);
+    for (int i = 0; i < 3; i++) {
+        tg_chip chip;
+        int count;
+        assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
+        chip.fp64_flop_per_s = rates[i];
+        assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, 400, &count),
+                         TG_STATUS_OK);
+        for (int row = 0; row < count; row++)
+            if (candidates[row].is_chosen)
+                assert_int_equal(strstr(candidates[row].kernel, "_fp32w_") != NULL, i < 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_huge_problems),
         cmocka_unit_test(test_counts_of_splits),
         cmocka_unit_test(test_teaching_rows),
+        cmocka_unit_test(test_fp32_by_fp64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

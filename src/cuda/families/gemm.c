@@ -261,7 +261,8 @@ int tgi_gemm_has_terms(const tgi_problem *p, int has_all)
 
 int tgi_gemm_rounds_sums(const tgi_problem *p, tgi_proposal *proposal)
 {
-    if (p->precision != TG_PRECISION_IEEE_FP32 || proposal->kernel->math != TGI_MATH_mma)
+    const tgi_math math = proposal->kernel->math;
+    if (p->precision != TG_PRECISION_IEEE_FP32 || (math != TGI_MATH_mma && math != TGI_MATH_fp64))
         return 1;
     return tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
                       "matrix instructions do not round every sum as ieee_fp32 asks");

@@ -15,7 +15,8 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
     if (tgi_small_is_wide(kernel))
         return TGI_SMALL_WIDE_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->tile_depth,
-                                           kernel->stage_count, (int)tgi_type_bytes(kernel->type));
+                                           kernel->stage_count, (int)tgi_type_bytes(kernel->type),
+                                           kernel->math == TGI_MATH_fp64);
     if (kernel->math == TGI_MATH_mma)
         return TGI_SMALL_MMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols,
                                           kernel->thread_count);
@@ -24,12 +25,13 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                   (int)tgi_type_bytes(kernel->type));
 }
 
-/* Returns the share of the sums of wide tiles that are multiplied. A tile with halves leaves out
- * one that lies outside D. */
+/* Returns the share of the sums of wide tiles that are multiplied. A tile of multiply-adds with
+ * halves leaves out one that lies outside D. */
 static double find_sum_share(const tgi_kernel *kernel, const tgi_problem *p)
 {
     const int sums = kernel->thread_rows * kernel->thread_cols;
-    if (!TGI_SMALL_WIDE_HAS_HALVES(sums, (int)tgi_type_bytes(kernel->type)))
+    if (kernel->math != TGI_MATH_fma ||
+        !TGI_SMALL_WIDE_HAS_HALVES(sums, (int)tgi_type_bytes(kernel->type)))
         return 1.0;
     return (double)tgi_round_up(p->m, kernel->tile_rows / 2) *
            (double)tgi_round_up(p->n, kernel->tile_cols / 2) /

@@ -34,7 +34,8 @@ static int has_few_rounds(const tgi_machine *machine, const tgi_tile_work *work)
 int tgi_small_has_relay(const tgi_kernel *kernel)
 {
     return tgi_kernels_uses(kernel, TGI_FEATURE_WGMMA) &&
-           (kernel->type != TG_TYPE_FP32 || (kernel->tile_rows == 32 && kernel->tile_cols == 32));
+           (kernel->type != TG_TYPE_FP32 ||
+            (kernel->math == TGI_MATH_fma && kernel->tile_rows == 32 && kernel->tile_cols == 32));
 }
 
 static int is_mma(const tgi_problem *p)

@@ -45,6 +45,8 @@ static void describe(const tgi_cuda_device *device, tgi_machine *machine)
                               (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_MEMORY_CLOCK_KHZ) *
                               (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_MEMORY_BUS_BITS) / 8;
     gpu->mma_share = tgi_arch_find_mma_share(device->capability, device->name);
+    gpu->fp64_share = tgi_arch_find_fp64_share(
+        device->capability, (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_FP64_RATIO));
     device->driver->name_bus(gpu->bus, (int)sizeof gpu->bus, device->handle);
     if (!device->driver->get_device_bytes(&memory_bytes, device->handle))
         gpu->memory_bytes = (int64_t)memory_bytes;

@@ -17,19 +17,23 @@
 #define TGI_SMALL_MMA_SHARED_BYTES(rows, cols, threads) ((threads) / 32 * (rows) * ((cols) + 8) * 4)
 
 /* Wide tiles hold padded lines of A and B, in FP32 all lines of one k together, then their sums,
- * padded too. So many blocks share a multiprocessor. */
-#define TGI_SMALL_WIDE_PAD_BYTES(elem_bytes) ((elem_bytes) == 8 ? 32 : 16)
-#define TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, stages, elem_bytes)                           \
+ * padded too. So many blocks share a multiprocessor. by_fp64 is 1 for FP32 by matrix instructions
+ * of FP64. */
+#define TGI_SMALL_WIDE_PAD_BYTES(elem_bytes, by_fp64) ((elem_bytes) == 8 || (by_fp64) ? 32 : 16)
+#define TGI_SMALL_WIDE_SHIFT 2 /* elements by which every fourth k is further there */
+#define TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, stages, elem_bytes, by_fp64)                  \
     ((stages) *                                                                                    \
      ((elem_bytes) == 4                                                                            \
-          ? (depth) * (((rows) + (cols)) * 4 + 2 * TGI_SMALL_WIDE_PAD_BYTES(4))                    \
-          : ((rows) + (cols)) * ((depth) * (elem_bytes) + TGI_SMALL_WIDE_PAD_BYTES(elem_bytes))))
+          ? (depth) * (((rows) + (cols)) * 4 + 2 * TGI_SMALL_WIDE_PAD_BYTES(4, by_fp64) +          \
+                       ((by_fp64) ? 2 * TGI_SMALL_WIDE_SHIFT : 0))                                 \
+          : ((rows) + (cols)) *                                                                    \
+                ((depth) * (elem_bytes) + TGI_SMALL_WIDE_PAD_BYTES(elem_bytes, by_fp64))))
 #define TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes)                                           \
     ((rows) * ((cols) + ((elem_bytes) == 4 ? 4 : 8)) * ((elem_bytes) == 8 ? 8 : 4))
-#define TGI_SMALL_WIDE_SHARED_BYTES(rows, cols, depth, stages, elem_bytes)                         \
-    (TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, stages, elem_bytes) >                            \
+#define TGI_SMALL_WIDE_SHARED_BYTES(rows, cols, depth, stages, elem_bytes, by_fp64)                \
+    (TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, stages, elem_bytes, by_fp64) >                   \
              TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes)                                      \
-         ? TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, stages, elem_bytes)                        \
+         ? TGI_SMALL_WIDE_LINE_BYTES(rows, cols, depth, stages, elem_bytes, by_fp64)               \
          : TGI_SMALL_WIDE_SUM_BYTES(rows, cols, elem_bytes))
 #define TGI_SMALL_WIDE_FMA_THREADS(sums)                                                           \
     ((sums) >= 64 ? 384 : (sums) >= 32 ? 512 : (sums) >= 16 ? 640 : 1024)
@@ -39,7 +43,7 @@
                           : 1024) /                                                                \
      (threads))
 
-/* 1: a wide tile leaves out the products of a half that lies outside D. */
+/* 1: a wide tile of multiply-adds leaves out the products of a half that lies outside D. */
 #define TGI_SMALL_WIDE_HAS_HALVES(sums, elem_bytes) ((elem_bytes) == 4 && (sums) >= 32)
 
 /* The functions without stages have these threads of a block, blocks of a multiprocessor, rows of D

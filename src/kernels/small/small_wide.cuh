@@ -1,11 +1,12 @@
 /*
- * Forms tiles of family small that are large beside k, by matrix instructions of FP64 and of 16-bit
- * types, or by multiply-adds of FP32. The threads of a block copy lines of A and B to shared memory
- * element by element, in runs along k or across it, as the lines lie, so that no operand needs to
- * be aligned or repacked. FP32 in more than two stages is copied in the background, all stages but
- * one ahead. Other elements pass through registers: a thread requests those of a stage before the
- * products of the previous one. D goes through shared memory, so that a warp stores neighbouring
- * columns. Blocks that share a multiprocessor hide each other's waits.
+ * Forms tiles of family small that are large beside k: of FP64 and of 16-bit types by their matrix
+ * instructions, of FP32 by multiply-adds or by matrix instructions of FP64. The threads of a block
+ * copy lines of A and B to shared memory element by element, in runs along k or across it, as the
+ * lines lie, so that no operand needs to be aligned or repacked. FP32 in more than two stages is
+ * copied in the background, all stages but one ahead. Other elements pass through registers: a
+ * thread requests those of a stage before the products of the previous one. D goes through shared
+ * memory, so that a warp stores neighbouring columns. Blocks that share a multiprocessor hide each
+ * other's waits.
  *
  *     setup()      takes the shared memory: stages, then the tile's sums
  *     load()       requests a thread's elements of a step
@@ -18,108 +19,75 @@
 #include "kernels/body.cuh"
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/ptx/shared_memory.cuh"
-#include "kernels/ptx/warp_mma.cuh"
 #include "kernels/schedule/units_in_turn.cuh"
 #include "kernels/small/small_shape.h"
 #include "kernels/small/small_wide_fma.cuh"
+#include "kernels/small/small_wide_fp64.cuh"
 #include "kernels/small/small_wide_lines.cuh"
+#include "kernels/small/small_wide_mma.cuh"
 #include "kernels/small/small_wide_store.cuh"
 
 /* Names what brings the elements of A and B to shared memory. */
-template <bool Is_copied, typename T, int Depth, int Threads, int Is_fma, int Pad>
+template <bool Is_copied, typename T, int Depth, int Threads, int Is_fp32, int Pad, int Shift>
 struct tgi_small_feed {
     template <int Lines>
-    using share = tgi_small_share<T, Lines, Depth, Threads, Is_fma ? 1 : Depth + Pad,
-                                  Is_fma ? Lines + Pad : 1>;
+    using share = tgi_small_share<T, Lines, Depth, Threads, Is_fp32 ? 1 : Depth + Pad,
+                                  Is_fp32 ? Lines + Pad : 1>;
 };
 
-template <typename T, int Depth, int Threads, int Is_fma, int Pad>
-struct tgi_small_feed<true, T, Depth, Threads, Is_fma, Pad> {
-    template <int Lines> using share = tgi_small_copies<Lines, Depth, Threads, Lines + Pad>;
+template <typename T, int Depth, int Threads, int Is_fp32, int Pad, int Shift>
+struct tgi_small_feed<true, T, Depth, Threads, Is_fp32, Pad, Shift> {
+    template <int Lines> using share = tgi_small_copies<Lines, Depth, Threads, Lines + Pad, Shift>;
+};
+
+/* Names what multiplies elements in shared memory. Pitches are those of padded lines. */
+template <tg_type Type, int By_fp64> struct tgi_small_products {
+    template <int Rows, int Cols, int Row_sums, int Col_sums, int A_pitch, int B_pitch,
+              int Sum_pitch>
+    using type = tgi_small_wide_mma<Type, Rows, Cols, A_pitch, Sum_pitch>;
+};
+
+template <> struct tgi_small_products<TG_TYPE_FP32, 0> {
+    template <int... Sizes> using type = tgi_small_wide_fma<Sizes...>;
+};
+
+template <> struct tgi_small_products<TG_TYPE_FP32, 1> {
+    template <int... Sizes> using type = tgi_small_wide_fp64<Sizes...>;
 };
 
 /* Rows x Cols is the block's tile, Depth the k of a stage, and Row_sums x Col_sums a thread's sums
- * of FP32, which it multiplies; those of matrix instructions are 4 x 4. */
-template <tg_type Type, int Rows, int Cols, int Depth, int Row_sums, int Col_sums, int Threads,
-          int Stages>
+ * of FP32; those of other types are 4 x 4. By_fp64 is 1 for FP32 by matrix instructions of FP64. */
+template <tg_type Type, int By_fp64, int Rows, int Cols, int Depth, int Row_sums, int Col_sums,
+          int Threads, int Stages>
 struct tgi_small_wide {
     typedef typename tgi_element_of<Type>::type elem;
     typedef typename tgi_element_of<Type>::sum sum_type;
     typedef tgi_small_wide_store<Type, Rows, Cols, Threads> tile_store;
-    static constexpr int is_fma = Type == TG_TYPE_FP32, stages = Stages;
+    static constexpr int is_fp32 = Type == TG_TYPE_FP32, stages = Stages;
     /* 1: stages are copied in the background. */
-    static constexpr int is_copied = is_fma && Stages > 2;
-    static constexpr int warp_cols = is_fma ? 1 : Cols / 32;
-    static constexpr int sum_rows = is_fma ? Row_sums : 4, sum_cols = is_fma ? Col_sums : 4;
+    static constexpr int is_copied = is_fp32 && Stages > 2;
     /* Lines, or in FP32 all lines of one k, are padded, so that neighbours lie in different
      * banks. */
     static constexpr int pad =
-        TGI_SMALL_WIDE_PAD_BYTES(sizeof(elem)) / static_cast<int>(sizeof(elem));
-    static constexpr int pitch = Depth + pad, a_pitch = Rows + pad, b_pitch = Cols + pad;
-    static constexpr int a_elems = is_fma ? Depth * a_pitch : Rows * pitch;
-    static constexpr int stage_elems = a_elems + (is_fma ? Depth * b_pitch : Cols * pitch);
-    static constexpr int sum_pitch = tile_store::sum_pitch;
-    typedef tgi_small_feed<is_copied, elem, Depth, Threads, is_fma, pad> feed;
-    typedef tgi_small_wide_fma<Rows, Cols, Row_sums, Col_sums, a_pitch, b_pitch, sum_pitch> fma;
+        TGI_SMALL_WIDE_PAD_BYTES(sizeof(elem), By_fp64) / static_cast<int>(sizeof(elem));
+    /* Elements by which every fourth k is further, so that all values of k of a line lie in
+     * different banks too. */
+    static constexpr int shift = By_fp64 ? TGI_SMALL_WIDE_SHIFT : 0;
+    static constexpr int pitch = Depth + pad;
+    static constexpr int a_pitch = is_fp32 ? Rows + pad : pitch;
+    static constexpr int b_pitch = is_fp32 ? Cols + pad : pitch;
+    static constexpr int shifts = Depth / 4 * shift;
+    static constexpr int a_elems = is_fp32 ? Depth * a_pitch + shifts : Rows * pitch;
+    static constexpr int stage_elems =
+        a_elems + (is_fp32 ? Depth * b_pitch + shifts : Cols * pitch);
+    typedef tgi_small_feed<is_copied, elem, Depth, Threads, is_fp32, pad, shift> feed;
+    typedef typename tgi_small_products<Type, By_fp64>::template type<
+        Rows, Cols, Row_sums, Col_sums, a_pitch, b_pitch, tile_store::sum_pitch>
+        products;
+    typedef typename products::sums sums;
     static constexpr int has_one_tile = 0;
-    typedef sum_type sums[sum_rows][sum_cols];
-    static_assert(is_fma ? Threads * Row_sums * Col_sums == Rows * Cols
-                         : Threads / 32 == Rows / 16 * warp_cols,
-                  "a warp forms 16 x 32 on matrix instructions");
-
-    /* Adds the products of `count` of k, and of zeros up to a multiple of 16, to the warp's
-     * sums. */
-    static __device__ __forceinline__ void multiply_warp(const uint16_t *a, const uint16_t *b,
-                                                         int count, float (&sums)[4][4])
-    {
-        const int lane = tgi_thread() % 32, warp = tgi_thread() / 32;
-        const int row = warp / warp_cols * 16 + lane % 16;
-        const int col = warp % warp_cols * 32 + lane % 8 + lane / 16 * 8;
-        uint32_t a_place = tgi_shared_address(a + row * pitch + lane / 16 * 8);
-        uint32_t b_place = tgi_shared_address(b + col * pitch + lane / 8 % 2 * 8);
-#pragma unroll 1
-        for (int k = 0; k < count; k += 16) {
-            uint32_t a_words[4], low[4], high[4];
-            tgi_read_matrices(a_words, a_place);
-            tgi_read_matrices(low, b_place);
-            tgi_read_matrices(high, b_place + 16 * pitch * 2);
-            tgi_multiply_16x8x16<Type>(sums[0], a_words, low[0], low[1]);
-            tgi_multiply_16x8x16<Type>(sums[1], a_words, low[2], low[3]);
-            tgi_multiply_16x8x16<Type>(sums[2], a_words, high[0], high[1]);
-            tgi_multiply_16x8x16<Type>(sums[3], a_words, high[2], high[3]);
-            a_place += 32;
-            b_place += 32;
-        }
-    }
-
-    /* Adds the same products of FP64, with zeros up to a multiple of 4. */
-    static __device__ __forceinline__ void multiply_warp(const double *a, const double *b,
-                                                         int count, double (&sums)[4][4])
-    {
-        const int lane = tgi_thread() % 32, warp = tgi_thread() / 32;
-        a += (warp / warp_cols * 16 + lane / 4) * pitch + lane % 4;
-        b += (warp % warp_cols * 32 + lane / 4) * pitch + lane % 4;
-#pragma unroll 2
-        for (int k = 0; k < count; k += 4) {
-            const double a_pair[2] = {a[k], a[8 * pitch + k]};
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                tgi_multiply_fp64_16x8x4(sums[i], a_pair, b[8 * i * pitch + k]);
-        }
-    }
-
-    /* Writes the sums of a thread of a warp's matrix instructions to shared memory. */
-    static __device__ __forceinline__ void keep_warp(sum_type *shared, const sums &sum)
-    {
-        const int lane = tgi_thread() % 32, warp = tgi_thread() / 32;
-        shared +=
-            (warp / warp_cols * 16 + lane / 4) * sum_pitch + warp % warp_cols * 32 + lane % 4 * 2;
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-#pragma unroll
-            for (int j = 0; j < 4; j++)
-                shared[j / 2 * 8 * sum_pitch + 8 * i + j % 2] = sum[i][j];
-    }
+    static_assert(Threads * (is_fp32 ? Row_sums * Col_sums : 16) == Rows * Cols,
+                  "threads share out the tile");
 
     /* Holds a thread's share of the steps of a tile, from the next one on. */
     struct source {
@@ -160,10 +128,7 @@ struct tgi_small_wide {
     static __device__ __forceinline__ void multiply(sums &sum, const source &copies,
                                                     const elem *stage, int count)
     {
-        if constexpr (is_fma)
-            fma::multiply(stage, stage + a_elems, count, copies.is_low, copies.is_narrow, sum);
-        else
-            multiply_warp(stage, stage + a_elems, count, sum);
+        products::multiply(stage, stage + a_elems, count, copies.is_low, copies.is_narrow, sum);
     }
 
     /* Adds the products of all steps, whose stages are copied in the background. Turns before step
@@ -219,10 +184,10 @@ struct tgi_small_wide {
         const tgi_gemm_args &args = schedule.problem(given, unit);
         tile = schedule.tile(unit);
 #pragma unroll
-        for (int i = 0; i < sum_rows; i++)
+        for (auto &row : sum)
 #pragma unroll
-            for (int j = 0; j < sum_cols; j++)
-                sum[i][j] = sum_type(0);
+            for (auto &element : row)
+                element = 0;
         source copies(args, tile, tgi_find_first_k(args, tile.split));
         tgi_wait_for_stream();
         if constexpr (is_copied)
@@ -238,10 +203,7 @@ struct tgi_small_wide {
                                            Unit unit, const sums &sum) const
     {
         sum_type *const shared = reinterpret_cast<sum_type *>(memory);
-        if constexpr (is_fma)
-            fma::keep(shared, sum);
-        else
-            keep_warp(shared, sum);
+        products::keep(shared, sum);
         /* Without this barrier elements would be stored before the other warps have put their
          * sums. */
         __syncthreads();
@@ -250,5 +212,24 @@ struct tgi_small_wide {
         __syncthreads();
     }
 };
+
+#define TGI_SMALL_WIDE(name, elem_type, by_fp64, rows, cols, depth, row_sums, col_sums, stages,    \
+                       threads)                                                                    \
+    extern "C" __global__ void __launch_bounds__(                                                  \
+        threads, TGI_SMALL_WIDE_BLOCKS((row_sums) * (col_sums), threads,                           \
+                                       sizeof(tgi_element_of<TGI_TYPE_OF(elem_type)>::type)))      \
+        name(const __grid_constant__ tgi_gemm_args args)                                           \
+    {                                                                                              \
+        typedef tgi_small_wide<TGI_TYPE_OF(elem_type), by_fp64, rows, cols, depth, row_sums,       \
+                               col_sums, threads, stages>                                          \
+            body;                                                                                  \
+        constexpr int bytes =                                                                      \
+            TGI_SMALL_WIDE_SHARED_BYTES(rows, cols, depth, stages, sizeof(body::elem), by_fp64);   \
+        static_assert((stages)*body::stage_elems * sizeof(body::elem) <= bytes &&                  \
+                          (rows)*body::tile_store::sum_pitch * sizeof(body::sum_type) <= bytes,    \
+                      "lines and sums have room");                                                 \
+        extern __shared__ __align__(128) char shared[];                                            \
+        tgi_form_tiles<body>(tgi_grid_schedule<rows, cols, TGI_UNITS_SPLITS>(args), args, shared); \
+    }
 
 #endif

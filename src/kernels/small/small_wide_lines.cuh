@@ -81,8 +81,8 @@ struct tgi_small_share {
 };
 
 /* Elements of FP32 that are copied in the background. In shared memory lines of one k lie side by
- * side, and values of k are Pitch elements apart. */
-template <int Lines, int Depth, int Threads, int Pitch> struct tgi_small_copies {
+ * side, and values of k are Pitch elements apart, every fourth Pitch + Shift. */
+template <int Lines, int Depth, int Threads, int Pitch, int Shift> struct tgi_small_copies {
     static constexpr int count = Lines * Depth / Threads, stride = Threads / Depth;
     const float *from;
     int64_t move, next;         /* elements to the next copy, and to the next stage */
@@ -100,7 +100,7 @@ template <int Lines, int Depth, int Threads, int Pitch> struct tgi_small_copies 
         move = along_k ? stride * lines.line_stride : lines.k_stride;
         next = Depth * lines.k_stride;
         from = lines.data + line * lines.line_stride + k * lines.k_stride;
-        place = (k * Pitch + line) * 4;
+        place = (k * Pitch + k / 4 * Shift + line) * 4;
         place_move = (along_k ? stride : Pitch) * 4;
     }
 
@@ -117,6 +117,8 @@ template <int Lines, int Depth, int Threads, int Pitch> struct tgi_small_copies 
             tgi_copy_async<4>(to, copied, i < most ? 4 : 0);
             copied += move;
             to += place_move;
+            if (Shift > 0 && i % 4 == 3 && !along_k)
+                to += Shift * 4;
         }
         from += next;
     }
