@@ -32,8 +32,12 @@ LOCAL(rank_rows)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, cons
     for (; j + VECTOR_ELEMS <= n; j += VECTOR_ELEMS) {
         ACC(vec) sum[2];
 #pragma GCC unroll 8
-        for (int q = 0; q < ahead; q++)
-            __builtin_prefetch(next + q * b_stride + j, 0, is_far ? 2 : 3);
+        for (int q = 0; q < ahead; q++) {
+            if (is_far)
+                __builtin_prefetch(next + q * b_stride + j, 0, 2);
+            else
+                __builtin_prefetch(next + q * b_stride + j);
+        }
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r++)
             sum[r] = ACC(load)(sums + r * sums_row + j);
