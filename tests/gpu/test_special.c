@@ -1,8 +1,10 @@
 /*
  * test_special tests that products by slices of 16 bits make of special numbers what FP32 makes of
- * them. The numbers are infinities, NaN, zeros of both signs, and numbers near the largest and near
- * the least. Every element of D is of the class (NaN, Inf, zero, and of what sign) that the triple
- * loop of FP32 multiply-adds gives, and within the bound of the precision.
+ * them, and products by instructions of FP64 what sums of FP64 make of them. The numbers are
+ * infinities, NaN, zeros of both signs, and numbers near the largest and near the least. Every
+ * element of D is of the class (NaN, Inf, zero, and of what sign) that the triple loop of
+ * multiply-adds in the type of the sums gives, and within the bound of the precision. The library's
+ * choice may give either.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -48,28 +50,42 @@ static const float values[] = {INFINITY,
                                -0x1.555556p-90f,
                                0x1.234568p-110f};
 
+/* The types of sums that a kernel may have, as bits. */
+enum { fp32_sums = 1, fp64_sums = 2 };
+
 /* The context may lack some. NULL is the library's choice. */
-static const char *const kernels[] = {
-    "cuda_bf16x_sm90a_fp32_128x256x32",   "cuda_bf16x_sm90a_fp32_64x64x32",
-    "cuda_bf16r_sm90a_fp32_128x64x32",    "cuda_bf16d_sm90a_fp32_16x16x256",
-    "cuda_mma_bf16x_sm80_fp32_64x128x32", NULL};
+static const struct {
+    const char *name;
+    int sums;
+} kernels[] = {{"cuda_bf16x_sm90a_fp32_128x256x32", fp32_sums},
+               {"cuda_bf16x_sm90a_fp32_64x64x32", fp32_sums},
+               {"cuda_bf16r_sm90a_fp32_128x64x32", fp32_sums},
+               {"cuda_bf16d_sm90a_fp32_16x16x256", fp32_sums},
+               {"cuda_mma_bf16x_sm80_fp32_64x128x32", fp32_sums},
+               {"cuda_small_sm90a_fp32w_64x64x16", fp64_sums},
+               {NULL, fp32_sums | fp64_sums}};
 
 typedef struct special_case {
     tg_context *context;
     tg_problem problem;
-    float *a, *b, *d, *loop;
+    float *a, *b, *d, *loop, *fp64_loop;
     void *device[3];
 } special_case;
 
-/* Computes D by the triple loop. */
+/* Computes D by the triple loop, with sums of FP32 and of FP64, which are rounded once. */
 static void multiply_by_loop(special_case *c)
 {
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < cols; j++) {
             float sum = 0.0f;
-            for (int l = 0; l < depth; l++)
-                sum = fmaf(c->a[i * depth + l], c->b[l * cols + j], sum);
+            double fp64_sum = 0.0;
+            for (int l = 0; l < depth; l++) {
+                const float a = c->a[i * depth + l], b = c->b[l * cols + j];
+                sum = fmaf(a, b, sum);
+                fp64_sum += (double)a * b;
+            }
             c->loop[i * cols + j] = sum;
+            c->fp64_loop[i * cols + j] = (float)fp64_sum;
         }
 }
 
@@ -93,14 +109,20 @@ static int is_zero(const special_case *c, int i)
 
 /* Returns 1 if element i is of the class that the loop gives. The bound judges finite sums, because
  * they depend on the order of summation, down to their signs if they cancel. */
-static int is_alike(const special_case *c, int i)
+static int is_alike(const special_case *c, const float *loop, int i)
 {
-    if (isfinite(c->d[i]) && isfinite(c->loop[i]) && !is_zero(c, i))
+    if (isfinite(c->d[i]) && isfinite(loop[i]) && !is_zero(c, i))
         return 1;
-    return strcmp(name_class(c->d[i]), name_class(c->loop[i])) == 0;
+    return strcmp(name_class(c->d[i]), name_class(loop[i])) == 0;
 }
 
-static void assert_right(special_case *c, const char *kernel, float a, float b)
+static int is_right(const special_case *c, int sums, int i)
+{
+    return (sums & fp32_sums && is_alike(c, c->loop, i)) ||
+           (sums & fp64_sums && is_alike(c, c->fp64_loop, i));
+}
+
+static void assert_right(special_case *c, const char *kernel, int sums, float a, float b)
 {
     const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
     const tg_buffers buffers = {
@@ -115,10 +137,11 @@ static void assert_right(special_case *c, const char *kernel, float a, float b)
                                          sizeof(float) * rows * cols),
                      0);
     for (int i = 0; i < rows * cols; i++)
-        if (!is_alike(c, i))
-            fail_msg("%s, %g times %g: element (%d, %d) is %g, a triple loop gives %g",
-                     kernel ? kernel : "(the library's choice)", (double)a, (double)b, i / cols,
-                     i % cols, (double)c->d[i], (double)c->loop[i]);
+        if (!is_right(c, sums, i))
+            fail_msg(
+                "%s, %g times %g: element (%d, %d) is %g, triple loops give %g and, in FP64, %g",
+                kernel ? kernel : "(the library's choice)", (double)a, (double)b, i / cols,
+                i % cols, (double)c->d[i], (double)c->loop[i], (double)c->fp64_loop[i]);
     tg_problem one = c->problem;
     one.batch_count = 1;
     check_compare(&one, INFINITY, &result);
@@ -167,8 +190,8 @@ static void test_special(void **state)
         for (int j = 0; j < count; j++, case_count++) {
             place(c, values[i], values[j], (i + j) % 4);
             for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++)
-                if (!kernels[k] || gpu_has_kernel(c->context, kernels[k]))
-                    assert_right(c, kernels[k], values[i], values[j]);
+                if (!kernels[k].name || gpu_has_kernel(c->context, kernels[k].name))
+                    assert_right(c, kernels[k].name, kernels[k].sums, values[i], values[j]);
         }
     printf("%d pairs of special values right\n", case_count);
 }
@@ -180,10 +203,11 @@ static int open_case(void **state)
     float **host[3] = {&c.a, &c.b, &c.d};
     c.context = gpu_open_context();
     c.loop = malloc(sizeof(float) * rows * cols);
+    c.fp64_loop = malloc(sizeof(float) * rows * cols);
     for (int i = 0; i < 3; i++) {
         *host[i] = malloc(sizeof(float) * (size_t)counts[i]);
         if (tg_allocate_memory(c.context, (int64_t)sizeof(float) * counts[i], &c.device[i]) ||
-            !*host[i] || !c.loop)
+            !*host[i] || !c.loop || !c.fp64_loop)
             return 1;
     }
     c.problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, c.a, rows, depth),
@@ -204,6 +228,7 @@ static int close_case(void **state)
     free(c->b);
     free(c->d);
     free(c->loop);
+    free(c->fp64_loop);
     tg_destroy_context(c->context);
     return 0;
 }
