@@ -28,7 +28,8 @@ OTHER_NAMES = {f"cuda_small_sm89_{kind}_32x32x64": "tgi_strip_64_fp8"
 # rows of mma.sync keep there what is for all steps. Of the rows of src/kernels/wgmma the largest
 # of family loose has some, whose warpgroups have fewer registers, in activations for a D of FP32,
 # and 64 x 128 of family few, of which two blocks share a multiprocessor, where it has terms.
-# Rows of family dot spill around the epilogue, the wide tile of FP64 two registers.
+# Rows of family dot spill around the epilogue, the wide tile of FP64 two registers. Attention's
+# rows of few queries have elements that are read one by one in local memory.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_small_sm75_fp32_16x16x32": (8, 4, 4),
                 "cuda_dot_sm80_fp32_16x64x128": (16, 12, 36),
@@ -63,7 +64,9 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_mma_sm80_tf32_128x256x32": (24, 24, 24),
                 "cuda_mma_sm80_tf32_128x128x16": (48, 44, 44),
                 "cuda_mma_sm80_fp8_e4m3_64x64x128": (56, 52, 96),
-                "cuda_mma_sm80_fp8_e5m2_64x64x128": (16, 16, 16)}
+                "cuda_mma_sm80_fp8_e5m2_64x64x128": (16, 16, 16),
+                "cuda_attend_few_queries_sm90a_fp32_2x256": (16, 12, 12),
+                "cuda_attend_few_queries_sm90a_fp64_2x256": (128, 0, 0)}
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FUNCTION = re.compile(r"Function properties for (\w+)")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -101,7 +104,7 @@ def read_rows(text):
         (image, family, isa, kind, _, _, math, _, rows, cols, depth) = \
             (part.strip() for part in row.split(",")[:11])
         if image not in ("image", "ladder"):
-            word = "tf32" if math == "tf32" else kind
+            word = {"tf32": "tf32", "fp64": "fp32w"}.get(math, kind)
             yield image, family, kind, f"cuda_{family}_{isa}_{word}_{rows}x{cols}x{depth}"
 
 
