@@ -8,7 +8,6 @@
 #define WARPS 4.0       /* warps that relays are counted in */
 #define LINE_STAGE 64.0 /* values of k that those which copy lines multiply at once */
 #define PIECE_STEPS 4.0 /* instructions of a piece of theirs */
-#define NEAR_SHARE 0.75 /* share of L2 that operands which stay there take at most */
 
 /* Returns the seconds in which the sums of threads that share out k are added: those of a warp by
  * shuffles if they lie along k, others in shared memory. */
@@ -34,11 +33,10 @@ static double find_least_seconds(const tgi_gpu *gpu, const tgi_problem *p)
  * way, for which FP64 waits if L2 does not hold them. */
 static double find_least_direct_seconds(const tgi_gpu *gpu, const tgi_problem *p)
 {
-    const double bytes = tgi_model_tile_bytes(p),
-                 share = tgi_figures_find(gpu->capability)->direct_far_share;
-    const int is_far = p->type == TG_TYPE_FP64 && bytes > NEAR_SHARE * (double)gpu->l2_bytes;
-    return fmax(find_least_seconds(gpu, p),
-                is_far ? bytes / (share * gpu->memory_bytes_per_s) : 0.0);
+    const double share = tgi_figures_find(gpu->capability)->direct_far_share;
+    const double far_s = tgi_model_tile_bytes(p) / (share * gpu->memory_bytes_per_s);
+    const int is_far = p->type == TG_TYPE_FP64 && tgi_model_is_far(gpu, p);
+    return fmax(find_least_seconds(gpu, p), is_far ? far_s : 0.0);
 }
 
 /* Returns how many times a thread waits for loads: those of several values of k wait

@@ -4,8 +4,7 @@
 #include "model/figures.h"
 #include "model/tile_model.h"
 
-#define NEAR_SHARE 0.75 /* share of L2 that operands which stay there take at most */
-#define SWIFT_K 96      /* values of k under way from which on copies of threads are swift */
+#define SWIFT_K 96 /* values of k under way from which on copies of threads are swift */
 
 /* Returns the multiply-adds of the FP64 matrix instructions of a multiprocessor in a cycle. If no
  * rate is published, they have twice the rate of the other multiply-adds. */
@@ -56,10 +55,10 @@ static double find_memory_share(const tgi_gpu *gpu, const tgi_kernel *kernel, co
                                 int is_slow)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const int is_far = tgi_model_tile_bytes(p) > NEAR_SHARE * (double)gpu->l2_bytes;
     const int is_short = kernel->tile_depth * (kernel->stage_count - 1) < SWIFT_K;
-    return is_slow && is_far && is_short && (double)p->k >= f->dmma_far_k ? f->dmma_far_share
-                                                                          : f->tiles_share;
+    const int is_long = (double)p->k >= f->dmma_far_k;
+    return is_slow && is_short && is_long && tgi_model_is_far(gpu, p) ? f->dmma_far_share
+                                                                      : f->tiles_share;
 }
 
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,

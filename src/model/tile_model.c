@@ -5,6 +5,7 @@
 #include "model/figures.h"
 
 #define ROWS_AT_ONCE 8.0 /* elements of C that a thread of FP64 reads at once */
+#define NEAR_SHARE 0.75  /* share of L2 that operands which stay there take at most */
 
 static int is_narrow(tg_type type)
 {
@@ -43,6 +44,11 @@ double tgi_model_tile_bytes(const tgi_problem *p)
     return (in_elems * (double)tgi_type_bytes(p->type) +
             out_elems * (double)tgi_type_bytes(p->d_type)) *
            (double)p->batch_count;
+}
+
+int tgi_model_is_far(const tgi_gpu *gpu, const tgi_problem *p)
+{
+    return tgi_model_tile_bytes(p) > NEAR_SHARE * (double)gpu->l2_bytes;
 }
 
 int tgi_model_find_terms(const tgi_epilogue *e)

@@ -68,6 +68,9 @@ double tgi_tile_memory_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
 /* Returns the bytes of the operands and D, each counted once. */
 double tgi_model_tile_bytes(const tgi_problem *problem);
 
+/* Returns 1 if these bytes do not stay in L2 from call to call. */
+int tgi_model_is_far(const tgi_gpu *gpu, const tgi_problem *problem);
+
 /* Returns the index of an epilogue in lists of figures: 0 for sums alone, 2 for GELU and SILU, 1
  * for other terms. */
 int tgi_model_find_terms(const tgi_epilogue *epilogue);

@@ -1,14 +1,18 @@
 /*
- * Finds the places of an OpenMP runtime that has bound the calling thread. With OMP_PROC_BIND
- * libgomp binds the program's first thread to one place when it is loaded, so that the affinity
- * mask no longer tells which processors the program was given. The runtime's places still do.
+ * Finds the places of a libgomp that has bound the calling thread. With OMP_PROC_BIND libgomp binds
+ * the program's first thread to one place when it is loaded, so that the affinity mask no longer
+ * tells which processors the program was given. The places still do. Other OpenMP runtimes are not
+ * asked: they bind no thread when they are loaded, and a question would start them, which ends a
+ * process where another copy of the same runtime is running.
  */
 #include <dlfcn.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "threads/threads.h"
 
-/* Functions of OpenMP 4.5 that only read what the runtime knows. */
+/* Functions of OpenMP 4.5, which in libgomp only read what it knows. */
 typedef struct openmp {
     int (*get_proc_bind)(void), (*in_parallel)(void), (*get_num_places)(void);
     int (*get_place_num_procs)(int place);
@@ -57,13 +61,22 @@ static int read_places(const openmp *omp, cpu_set_t *places)
     return is_bound;
 }
 
+/* Returns 1 in the first process that asks, and 0 in its children. The loader's lists may be half
+ * changed in a child of fork(), if another thread of the parent was asking. */
+static int may_ask(void)
+{
+    static atomic_int asking_process;
+    int before = 0;
+    const int process = getpid();
+    return atomic_compare_exchange_strong(&asking_process, &before, process) || before == process;
+}
+
 int tgi_threads_find_places(cpu_set_t *places)
 {
     openmp omp;
-    if (bind_openmp(RTLD_DEFAULT, &omp))
-        return read_places(&omp, places);
-    /* A library that was opened with RTLD_LOCAL brings a runtime that RTLD_DEFAULT does not see. */
-    void *library = dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (!may_ask())
+        return 0;
+    void *library = dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD); /* if the process has it */
     const int is_bound = library && bind_openmp(library, &omp) && read_places(&omp, places);
     if (library)
         dlclose(library);

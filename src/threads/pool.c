@@ -63,7 +63,7 @@ static struct {
     atomic_int is_taken;
     int worker_count, processor_count, has_fork_handler;
     int64_t job_count, retry_job; /* jobs so far; the first that may try to make workers again */
-    cpu_set_t places; /* for workers, if OpenMP had bound the thread that made them; else empty */
+    cpu_set_t places; /* for workers, if libgomp had bound the thread that made them; else empty */
 } pool;
 
 static void pause_shortly(void)

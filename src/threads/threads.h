@@ -22,13 +22,13 @@ void tgi_threads_run(tgi_threads_task *task, void *state, int64_t count, int thr
 int tgi_threads_choose_count(void);
 
 /* Returns the number of processors that the calling thread may use, at least 1: the processors in
- * its affinity mask, or those of all places if OpenMP has bound it to one, limited by the CPU quota
- * of the control groups. */
+ * its affinity mask, or those of all places if libgomp has bound it to one, limited by the CPU
+ * quota of the control groups. */
 int tgi_threads_count_processors(void);
 
-/* Sets *places to the processors of all places of the process's OpenMP runtime, and returns 1, if
- * the runtime has bound the calling thread to one of them, outside parallel regions. Else returns
- * 0. */
+/* Sets *places to the processors of all places of the process's libgomp, and returns 1, if libgomp
+ * has bound the calling thread to one of them, outside parallel regions. Else, and in a child of a
+ * process that has called this function, returns 0. */
 int tgi_threads_find_places(cpu_set_t *places);
 
 /* Returns the smallest CPU quota of the process's control group and its parent groups, in

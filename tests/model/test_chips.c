@@ -366,14 +366,17 @@ static void test_fp32_by_fp64(void **state)
                      TG_STATUS_OK);
     for (int i = 0; i < 3; i++) {
         tg_chip chip;
-        int count;
+        int count, chosen_count = 0;
         assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
         chip.fp64_flop_per_s = rates[i];
         assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, 400, &count),
                          TG_STATUS_OK);
         for (int row = 0; row < count; row++)
-            if (candidates[row].is_chosen)
+            if (candidates[row].is_chosen) {
                 assert_int_equal(strstr(candidates[row].kernel, "_fp32w_") != NULL, i < 2);
+                chosen_count++;
+            }
+        assert_int_equal(chosen_count, 1);
     }
 }
 

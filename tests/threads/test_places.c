@@ -39,11 +39,19 @@ static void run_task(void *state, int64_t index, int thread)
     narrow_tasks += CPU_EQUAL(&allowed, own);
 }
 
+/* Unsets what the user of the test may have set. */
+static void forget_variables(void)
+{
+    static const char *const names[] = {"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES",
+                                        "GOMP_CPU_AFFINITY"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unsetenv(names[i]);
+}
+
 /* Loads libgomp with the variable set. Returns what the pool then does. */
 static int load_and_run(const char *name, const char *value, int mode, int must_widen)
 {
     cpu_set_t before, own;
-    unsetenv("OMP_NUM_THREADS");
     setenv(name, value, 1);
     sched_getaffinity(0, sizeof before, &before);
     const int count = tgi_threads_count_processors();
@@ -95,8 +103,10 @@ static void test_places(void **state)
         int status = 0;
         const pid_t child = fork();
         assert_true(child >= 0);
-        if (child == 0)
+        if (child == 0) {
+            forget_variables();
             _exit(run_case(i));
+        }
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status));
         if (WEXITSTATUS(status) == NO_OPENMP)
