@@ -11,7 +11,7 @@ set(TG_OLD_GLIBC
 pthread_create pthread_join pthread_detach pthread_key_create pthread_key_delete \
 pthread_getspecific pthread_setspecific pthread_mutex_trylock pthread_once pthread_sigmask \
 sem_destroy sem_init sem_post sem_wait"
-    "libpthread.so.0 GLIBC_2.3.4 pthread_setaffinity_np"
+    "libpthread.so.0 GLIBC_2.3.4 pthread_setaffinity_np pthread_attr_setaffinity_np"
     "libpthread.so.0 GLIBC_2.12 pthread_setname_np")
 
 function(tg_link_old_glibc target)
