@@ -246,6 +246,26 @@ static void test_small_workspaces(void **state)
     }
 }
 
+/* More rows than a kernel counts are formed in bands, also if a copy of A takes all of the
+ * workspace and k is whole, so that their time grows with the rows. */
+static void test_bands(void **state)
+{
+    static const char *const columns[] = {"16x33:nn:fp8_e4m3", "4x7:nn:fp8_e5m2:beta=1",
+                                          "64x9:nn:bf16", "8x90:nn:fp64", "8x90:nn"};
+    (void)state;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        double seconds = 0.0;
+        for (int64_t m = INT64_C(1) << 30; m <= INT64_C(1) << 34; m *= 4) {
+            char text[128];
+            snprintf(text, sizeof text, "%lldx%s:batch_invariant", (long long)m, columns[i]);
+            const tg_candidate choice = find_choice(text, 0);
+            if (choice.predicted_s < 2.0 * seconds)
+                fail_msg("%s: %s takes %g s", text, choice.kernel, choice.predicted_s);
+            seconds = choice.predicted_s;
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +275,7 @@ int main(void)
         cmocka_unit_test(test_few_columns),
         cmocka_unit_test(test_batch_invariant_slices),
         cmocka_unit_test(test_small_workspaces),
+        cmocka_unit_test(test_bands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

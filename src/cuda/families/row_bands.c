@@ -85,13 +85,13 @@ void tgi_bands_propose(const tgi_machine *machine, const tgi_problem *problem,
         !problem->is_batch_invariant)
         for (int64_t blocks = 1, most = proposal->resident_blocks; blocks <= most; blocks++)
             split_last_round(machine, problem, planner, machine->gpu.sm_count * blocks, proposal);
-    const int is_too_long = problem->is_batch_invariant && all > BAND_ROWS_MOST &&
+    const int has_slices = tgi_kernels_has_slices(proposal->kernel); /* slices have panels */
+    const int is_too_long = problem->is_batch_invariant && !has_slices && all > BAND_ROWS_MOST &&
                             proposal->refusal.kind == TG_REFUSAL_TOO_LARGE;
     if (is_too_long)
         propose_rows(machine, problem, planner, BAND_ROWS_MOST, proposal);
-    if (!problem->is_batch_invariant || !proposal->is_legal || all <= BAND_UNIT ||
-        tgi_kernels_has_slices(proposal->kernel) ||
-        (proposal->workspace_bytes <= limit ? !is_too_long : !is_split(planner, proposal)))
+    if (!problem->is_batch_invariant || !proposal->is_legal || all <= BAND_UNIT || has_slices ||
+        (!is_too_long && (proposal->workspace_bytes <= limit || !is_split(planner, proposal))))
         return;
     /* Units; `low` of them fit. */
     int64_t low = 1;
