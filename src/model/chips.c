@@ -88,8 +88,8 @@ static double find_fp64_share(const tg_chip *chip)
 {
     const double fp32 = 2.0 * chip->fp32_lanes_per_sm * chip->sm_count * chip->clock_hz;
     const double ratio = chip->fp64_flop_per_s > 0.0 ? fp32 / chip->fp64_flop_per_s : 0.0;
-    /* Published rates are rounded. */
-    return tgi_arch_find_fp64_share(chip->compute_capability, 0.9 * ratio);
+    const double share = tgi_arch_find_fp64_share(chip->compute_capability, ratio);
+    return share > 0.9 ? 1.0 : share; /* published rates are rounded */
 }
 
 tgi_gpu tgi_chips_make_gpu(const tg_chip *chip)
@@ -107,6 +107,27 @@ tgi_gpu tgi_chips_make_gpu(const tg_chip *chip)
                      .memory_bytes_per_s = chip->memory_bytes_per_s,
                      .mma_share = find_mma_share(chip),
                      .fp64_share = find_fp64_share(chip)};
+}
+
+tg_chip tgi_chips_describe(const tgi_gpu *gpu)
+{
+    const tgi_arch *arch = tgi_arch_find(gpu->capability);
+    const double lane_flop_per_s = 2.0 * gpu->sm_count * gpu->clock_hz;
+    return (tg_chip){.compute_capability = gpu->capability,
+                     .sm_count = gpu->sm_count,
+                     .fp32_lanes_per_sm = arch->fp32_lanes,
+                     .registers_per_sm = gpu->registers_per_sm,
+                     .threads_per_sm = gpu->threads_per_sm,
+                     .blocks_per_sm = gpu->blocks_per_sm,
+                     .shared_bytes_per_sm = gpu->shared_bytes_per_sm,
+                     .shared_bytes_per_block = gpu->shared_bytes_per_block,
+                     .l2_bytes = gpu->l2_bytes,
+                     .memory_bytes = gpu->memory_bytes,
+                     .clock_hz = gpu->clock_hz,
+                     .memory_bytes_per_s = gpu->memory_bytes_per_s,
+                     .fp64_flop_per_s = lane_flop_per_s * arch->fp64_lanes * gpu->fp64_share,
+                     .tf32_flop_per_s = lane_flop_per_s * arch->tf32_mma * gpu->mma_share,
+                     .fp16_flop_per_s = lane_flop_per_s * arch->fp16_mma * gpu->mma_share};
 }
 
 tgi_machine tgi_chips_make_machine(const tg_chip *chip)

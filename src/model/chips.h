@@ -10,6 +10,9 @@ tg_status tgi_chips_check(const tg_chip *chip);
 /* Returns the part of a chip that the model reads. */
 tgi_gpu tgi_chips_make_gpu(const tg_chip *chip);
 
+/* Returns the chip, without a name, that tgi_chips_make_gpu makes this GPU of. */
+tg_chip tgi_chips_describe(const tgi_gpu *gpu);
+
 /* Returns a machine that has the chip as its GPU. */
 tgi_machine tgi_chips_make_machine(const tg_chip *chip);
 

@@ -4,6 +4,7 @@
 
 #include "core/status.h"
 #include "model/attention_rungs.h"
+#include "model/chips.h"
 #include "plan/candidates.h"
 #include "plan/clock.h"
 #include "plan/context.h"
@@ -91,29 +92,16 @@ tg_status tg_describe_chip(const tg_context *context, tg_chip *chip)
     context = tgi_context_resolve((tg_context *)context, &status);
     if (!context)
         return status;
-    const tgi_machine *machine = &context->machine;
-    const tgi_gpu *gpu = &machine->gpu;
-    if (gpu->sm_count == 0) {
+    if (context->machine.gpu.sm_count == 0) {
         return tgi_status_fail(
             TG_STATUS_UNSUPPORTED,
             "the context's device is %s, which is not a GPU; pass a context of a "
             "GPU, or take a chip by tg_find_chip",
             context->device);
     }
+    *chip = tgi_chips_describe(&context->machine.gpu);
     snprintf(chip->name, sizeof chip->name, "%s", context->device);
-    snprintf(chip->title, sizeof chip->title, "%s", machine->name);
-    chip->compute_capability = gpu->capability;
-    chip->sm_count = gpu->sm_count;
-    chip->fp32_lanes_per_sm = tgi_arch_find(gpu->capability)->fp32_lanes;
-    chip->registers_per_sm = gpu->registers_per_sm;
-    chip->threads_per_sm = gpu->threads_per_sm;
-    chip->blocks_per_sm = gpu->blocks_per_sm;
-    chip->shared_bytes_per_sm = gpu->shared_bytes_per_sm;
-    chip->shared_bytes_per_block = gpu->shared_bytes_per_block;
-    chip->l2_bytes = gpu->l2_bytes;
-    chip->memory_bytes = gpu->memory_bytes;
-    chip->clock_hz = gpu->clock_hz;
-    chip->memory_bytes_per_s = gpu->memory_bytes_per_s;
+    snprintf(chip->title, sizeof chip->title, "%s", context->machine.name);
     return TG_STATUS_OK;
 }
 
