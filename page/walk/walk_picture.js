@@ -119,7 +119,7 @@ function drawMatrices(svg, {tiling, block, place, walk, values, layout: {matrice
         isAhead ? pair(place.step + 1, 'next', 'next') : null,
         drawTile(svg, d, 'd', block.firstRow, block.firstCol, rows, cols),
         hasNumbers ? [drawNumbers(svg, a, values.a), drawNumbers(svg, b, values.b),
-                      values.hasSums ? drawNumbers(svg, d, values.getShown(block, place)) : null]
+                      values.hasSums ? drawNumbers(svg, d, values.getStored(block, place)) : null]
                    : null];
 }
 

@@ -10,7 +10,7 @@ import {getBeat, makePlayer} from './walk_player.js';
 import {describeSource} from './walk_source.js';
 import {listMoves, showShared, showSums} from './walk_tables.js';
 import {makeValues} from './walk_values.js';
-import {describePhase, describeThread, nameThread, PHASE_NAMES} from './walk_words.js';
+import {describePhase, describeThread, nameWho, PHASE_NAMES} from './walk_words.js';
 
 const PICTURE_HEIGHT = 480; // leaves room for the controls on a screen of 900 pixels
 const PICTURE_MOST = 1000;
@@ -80,7 +80,7 @@ function showCounters(html, app, view) {
 
 function showThread(html, view) {
     return html('div', {class: 'thread-scale'}, [
-        html('h2', {}, `${nameThread(view.thread, view.threads)}, (row, column) in its block`),
+        html('h2', {}, nameWho(view)),
         html('ul', {class: 'terms'}, describeThread(view).map(line => html('li', {}, line)))]);
 }
 

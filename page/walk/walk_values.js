@@ -57,19 +57,19 @@ export function makeValues(app, tiling, kernel) {
     };
     return {
         a, b, sums, isTraced: Boolean(trace), hasSums: Boolean(trace) || k <= DEPTH_MOST,
-        // Maps (row, col) to what is shown of D: whole sums of the blocks before, the sums so far
-        // of this block, and null for the blocks to come.
-        getShown(block, place) {
-            const here = sums(block, place.multipliedSteps);
+        // Maps (row, col) to what has been stored in D: the sums of the blocks before, and of this
+        // block if the place is its store. It is null elsewhere: sums so far are in registers.
+        getStored(block, {isStore}) {
             const whole = new Map();
             return (row, col) => {
                 const other = tiling.getBlock(row / tiling.rows, col / tiling.cols);
                 const order = other.row - block.row || other.col - block.col;
+                if (order > 0 || order === 0 && !isStore)
+                    return null;
                 const index = other.row * tiling.acrossCount + other.col;
-                if (order < 0 && !whole.has(index))
+                if (!whole.has(index))
                     whole.set(index, sums(other, tiling.stepCount));
-                return order < 0 ? whole.get(index)(row, col) :
-                       order === 0 && place.multipliedSteps ? here(row, col) : null;
+                return whole.get(index)(row, col);
             };
         },
         // Returns what the threads move in a phase of the trace, thread by thread, or [] if the

@@ -43,7 +43,7 @@ export function describePhase(view) {
 }
 
 // Names a thread by its place in the block: row first, as elements are named.
-export const nameThread = (thread, {threads_x: across}) =>
+const nameThread = (thread, {threads_x: across}) =>
     `thread (${Math.floor(thread / across)}, ${thread % across})`;
 
 // Returns the first element of D that the thread forms, or null if it forms none.
@@ -66,17 +66,25 @@ function writeSum({tiling, place, block, values}, {row, col}) {
         formatValue(values.sums(block, place.step + 1)(row, col));
 }
 
-// Returns the sums that are written out: those of a small tile, otherwise that of the thread.
+// A tile this small has the sums of all its threads written out, a larger one that of the thread.
+const hasAllSums = ({tiling, place}) =>
+    place.phase === 'multiply' && tiling.rows * tiling.cols <= 4;
+
+// Says of which threads describeThread() tells.
+export const nameWho = view => hasAllSums(view) ? 'The threads of the block, a sum each'
+    : `${nameThread(view.thread, view.threads)}, (row, column) in its block`;
+
+// Returns the sums that are written out.
 function listElements(view) {
     const {tiling, block} = view;
-    if (tiling.rows * tiling.cols > 4)
+    if (!hasAllSums(view))
         return [findElement(view)];
     return Array.from({length: tiling.rows * tiling.cols}, (_, i) => ({
         row: block.firstRow + Math.floor(i / tiling.cols),
         col: block.firstCol + i % tiling.cols}));
 }
 
-// Returns lines on what the thread does at this place.
+// Returns lines on what the thread, or each thread of a small tile, does at this place.
 export function describeThread(view) {
     const {place, tiling, values, block, explained, walk} = view;
     const element = findElement(view);

@@ -101,6 +101,9 @@ class Walk(PictureCase):
                                  "D(0, 1) = 105 + 2 x 109 + 3 x 113 = 662",
                                  "D(1, 0) = 920 + 6 x 108 + 7 x 112 = 2352",
                                  "D(1, 1) = 929 + 6 x 109 + 7 x 113 = 2374"])
+        self.assertEqual(self.read(".thread-scale h2"), "The threads of the block, a sum each")
+        self.link(**FOUR, at=0, thread=1)
+        self.assertEqual(self.read(".thread-scale h2"), "thread (0, 1), (row, column) in its block")
         for thread, row, col in ((0, 0, 4), (6, 1, 6), (13, 3, 5)):
             self.link(m=6, n=7, k=5, kernel="edges", tile=4, blockCol=1, at=2, thread=thread)
             place, terms, total = self.read(".terms").split(" = ")
@@ -109,6 +112,14 @@ class Walk(PictureCase):
             self.assertEqual(total, self.read_grid("d")[row][col - 4])
         self.link(m=6, n=7, k=5, kernel="edges", tile=4, blockCol=1, at=2, thread=7)
         self.assertIn("outside D", self.read(".terms"))
+
+    def test_memory_has_no_sums_before_their_store(self):
+        """The picture shows 32 numbers of A and B, the block's tiles and its sums, and D's own."""
+        for place, block, stored in ((6, 0, []), (8, 0, ["656", "662", "2352", "2374"]),
+                                     (2, 1, ["656", "662", "2352", "2374"])):
+            self.link(**FOUR, at=place, blockCol=block)
+            shown = [one.text for one in self.browser.find_all(".walk-picture text.cell")]
+            self.assertEqual(sorted(shown[32:32 + len(shown) - 44]), sorted(stored))
 
     def test_large_numbers_are_readable(self):
         self.link(m=64, n=64, k=64, kernel="edges", tile=16, at=10 ** 6)
