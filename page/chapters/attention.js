@@ -9,6 +9,7 @@ const HEADS = 4;
 const HEAD_SIZE = 64;
 const HEIGHT = 300;    // pixels of the chart
 const SCORE_BYTES = 4; // bytes of a score
+const MIB = 2 ** 20;
 // SCORES are those of one query and eight keys, base 2; VALUES is one column of V.
 const SCORES = [1, 3, 2, 0, 5, 2, 3, 4];
 const VALUES = [8, 0, 4, 8, 2, 8, 0, 4];
@@ -23,11 +24,12 @@ const countBytes = told => told.dram_read_bytes + told.dram_write_bytes;
 
 // Draws what DRAM moves against the length, with both at the chosen one.
 function drawTraffic(app, explain, length, width) {
-    const all = LINES.map(({kernel}) => LENGTHS.map(one => countBytes(explain(kernel, one))));
+    const all = LINES.map(({kernel}) => LENGTHS.map(
+        one => countBytes(explain(kernel, one)) / MIB));
     const chart = plot({label: 'Bytes that DRAM moves, by length', width, height: HEIGHT,
         x: {label: 'queries and keys', isLog: true, format: formatCount,
             domain: [LENGTHS[0], LENGTHS.at(-1) * 1.5]},
-        y: {label: 'MB of DRAM', isLog: true, format: value => formatCount(value / 1e6),
+        y: {label: 'MiB of DRAM', isLog: true, format: formatCount,
             domain: [Math.min(...all.flat()) / 2, Math.max(...all.flat()) * 3]}});
     LINES.forEach(({name, series, shape}, i) => {
         const path = LENGTHS.map((one, j) => `${chart.x(one)} ${chart.y(all[i][j])}`).join('L');
@@ -37,7 +39,7 @@ function drawTraffic(app, explain, length, width) {
             app.svg('path', {d: `M${path}`, fill: 'none', stroke: `var(--series-${series})`,
                              'stroke-width': 2.5, 'stroke-dasharray': i ? null : '7 4'}),
             mark(shape, chart.x(length), chart.y(all[i][place]),
-                 {series, size: 7, title: `${name}: ${formatBytes(all[i][place])}`}),
+                 {series, size: 7, title: `${name}: ${formatBytes(MIB * all[i][place])}`}),
             app.svg('text', {x: chart.x(LENGTHS[last]), y: chart.y(all[i][last]) - 12,
                              'text-anchor': 'end', class: 'note roof-name'}, name));
     });
@@ -58,8 +60,8 @@ export default {
     title: 'Attention: scores that are never in memory',
     idea: ['Attention compares each query with each key, turns the scores into weights by a ' +
            'softmax, and averages the rows of V by them: two products. Stored, the scores of n ' +
-           'queries and n keys take n x n numbers. Tiles need not store them: a block keeps a ' +
-           'tile of scores, and where a larger score comes, it puts right what it has summed.'],
+           'queries and n keys take n x n numbers. FlashAttention tiles them: a block keeps one ' +
+           'tile of scores, and where a larger score comes, it corrects what it has summed.'],
     state: {length: 4096, keyTiles: 2},
     closer: {view: 'ladder', label: 'See the ladder of products'},
     mount(app, {controls, picture, showFacts}) {
