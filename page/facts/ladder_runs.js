@@ -40,14 +40,19 @@ export function findRun(app, runs) {
         run => run.records.every(one => one.isOnCpu && one.mode === app.state.mode)) ?? null;
 }
 
+// Names a rung; its type is part of the name where it is not that of the other rungs.
+function nameRung(app, {family, ladder_rung: rung, tile_rows: rows, tile_cols: cols}) {
+    const {type} = app.families.find(row => row.family === family);
+    return `${rung} ${family.replaceAll('_', ' ')} ${rows} x ${cols}` +
+        (type === 'fp32' ? '' : `, ${type.toUpperCase()}`);
+}
+
 // Makes an entry of a rung from its row: what the model predicts and what was measured.
 function makeRung(app, sizes, kernel, tile, record) {
     const explained = app.model.explain({...sizes, kernel, tile});
     if (explained.error)
         return null;
-    return {name: `${explained.ladder_rung} ${explained.family.replaceAll('_', ' ')} ` +
-                  `${explained.tile_rows} x ${explained.tile_cols}`,
-            family: explained.family, explained, record,
+    return {name: nameRung(app, explained), family: explained.family, explained, record,
             predicted: explained.is_legal ? predictRate(explained) : null,
             refusal: explained.is_legal ? '' : explained.reason};
 }
