@@ -7,6 +7,7 @@ import barriers from './barriers.js';
 import coalescing from './coalescing.js';
 import edges from './edges.js';
 import naiveReads from './naive_reads.js';
+import occupancy from './occupancy.js';
 import ownProduct from './own_product.js';
 import pipelines from './pipelines.js';
 import registers from './registers.js';
@@ -15,7 +16,7 @@ import tiles from './tiles.js';
 import walking from './walking.js';
 
 const CHAPTERS = [walking, naiveReads, tiles, coalescing, barriers, edges, banks, registers,
-                  pipelines, tensorCores, attention, ownProduct];
+                  occupancy, pipelines, tensorCores, attention, ownProduct];
 
 const clamp = place => Math.min(Math.max(0, Math.round(place)), CHAPTERS.length - 1);
 

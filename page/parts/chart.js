@@ -117,9 +117,9 @@ function makeHatches(hatch) {
 }
 
 // Draws horizontal bars with their names: [{name, value, text, series, isHatched}].
-// Values start at 0.
-export function bars({label, width, list}) {
-    const high = Math.max(...list.map(bar => bar.value).filter(value => value > 0), 0) || 1;
+// Values start at 0 and end at `most`, or at the largest of them.
+export function bars({label, width, list, most = 0}) {
+    const high = Math.max(...list.map(bar => bar.value).filter(value => value > 0), most) || 1;
     const {left, tops, height, nameY, length} = placeBars(list, width);
     const scale = scaleLinear().domain([0, high]).range([0, length]);
     const hatch = `hatch-${barChartCount++}`;

@@ -16,7 +16,7 @@ from browser import read_json
 from page_case import PageCase, SMALL_TEXTS, make_file, make_record, tilegemm
 
 OWN = (96, 80, 64)
-CHAPTERS = 12
+CHAPTERS = 13
 PLAY_WAIT_S = 20
 # This script returns the names of patterns that pictures fill with and that do not exist.
 MISSING_STRIPES = """
@@ -142,7 +142,7 @@ class Guide(PageCase):
     def test_the_pipeline_fits_a_phone(self):
         try:
             self.browser.resize(320, 800)
-            self.go(9)
+            self.go(10)
             drawing = self.browser.find("svg.pipeline").rect
             self.assertLessEqual(drawing["x"] + drawing["width"], 320)
         finally:
@@ -187,15 +187,30 @@ class Guide(PageCase):
         self.go(5)
         self.assertEqual(self.read_facts()["wrong sums"], "0 of 4")
 
+    def test_occupancy(self):
+        """It is the command's, and the limiter's bar says so."""
+        for kernel, tile, chip in (("edges", 4, "t4"), ("edges", 16, "h200"),
+                                   ("register_tile", 128, "a40")):
+            told = self.explain(4096, 4096, 4096, kernel, tile, chip)
+            self.go(9, resident=f"{kernel}+{tile}", chip=chip)
+            facts = self.read_facts()
+            self.assertEqual(facts["occupancy"], f"{100 * told['occupancy']:.4g} %")
+            self.assertEqual(facts["blocks a multiprocessor"], str(told["resident_blocks"]))
+            limits = [text for text in self.read("figure .drawing").split("\n")
+                      if "no more blocks" in text]
+            self.assertEqual(len(limits), 1)
+            places = self.browser.find_all("svg.warps text")
+            self.assertEqual(len(places), told["resident_blocks"] * told["warps_per_block"])
+
     def test_roofs(self):
         """An H100's tensor cores have a ridge of 295 FLOP a byte; a tile of 591 crosses it."""
-        self.go(10, chip="h100")
+        self.go(11, chip="h100")
         self.assertEqual(self.read_facts()["BF16 tensor cores crossed by T ="], "591")
         self.assertIn("BF16 tensor cores: ridge 295.2", self.read("svg.plot"))
 
     def test_attention(self):
         """The traffic is the command's, and the softmax ends at the mean of its definition."""
-        self.go(11, length=1024, chip="a100")
+        self.go(12, length=1024, chip="a100")
         facts = self.read_facts()
         for fact, kernel in (("predicted, naive", "attention_naive"),
                              ("predicted, tiled", "attention_tiled")):
@@ -208,7 +223,7 @@ class Guide(PageCase):
         self.assertNotIn("NaN", self.browser.find("#panel-guide .plot").get_attribute("innerHTML"))
         scores, values = (1, 3, 2, 0, 5, 2, 3, 4), (8, 0, 4, 8, 2, 8, 0, 4)
         for tiles in (1, 2, 3, 4):
-            self.go(11, keyTiles=tiles)
+            self.go(12, keyTiles=tiles)
             weights = [2 ** score for score in scores[:2 * tiles]]
             mean = sum(w * v for w, v in zip(weights, values)) / sum(weights)
             self.assertIn(f"the mean so far is {float(f'{mean:.4g}'):g}.",
