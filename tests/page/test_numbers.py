@@ -198,6 +198,22 @@ class Numbers(PageCase):
         self.assertEqual(size.get_attribute("aria-valuetext"), "8,192")
         self.assertEqual((state["m"], state["n"], state["k"]), ("8192",) * 3)
 
+    def test_points_of_note_have_names(self):
+        """The tile of the sliders and the planner's choice are named at every size and width."""
+        try:
+            for width in (400, 1200):
+                self.browser.resize(width, 1000)
+                for side in (256, 2048, 4096):
+                    for tile in (1, 16, 32):
+                        self.browser.open(self.path, f"view=roofline&m={side}&n={side}&k={side}"
+                                                     f"&tile={tile}")
+                        names = [one.text for one in self.browser.find_all(
+                            "#panel-roofline .chosen-name")]
+                        self.assertEqual(len(names), 2, (width, side, tile))
+                        self.assertIn(f"edges {tile} x {tile}", names)
+        finally:
+            self.browser.resize(1200, 1000)
+
     def test_no_chart_of_another_size(self):
         self.browser.show("roofline")
         self.browser.choose("tile", 12)
