@@ -142,6 +142,8 @@ static void print_list(const char *shape, candidate_list *list)
     }
     if (!list->chosen[0])
         printf("%s\n", list->refusals);
+    if (strcmp(list->device.device, "cpu") == 0)
+        printf("times are those of a Zen 5, whatever the processor: they rank its kernels\n");
     if (type_count + device_count > 0)
         printf("%d kernels multiply other types, %d run on another device: see --device, --gpu\n",
                type_count, device_count);
