@@ -2,7 +2,7 @@
 // simulator and a GPU's counters counted.
 import {findChip} from '../facts/bench.js';
 import {bars} from '../parts/chart.js';
-import {findCrossover, listUnits} from '../facts/units.js';
+import {findCrossover, findUnit, listUnits} from '../facts/units.js';
 import {formatBytes, formatCount} from '../parts/format.js';
 
 const SECTOR_BYTES = 32;
@@ -137,18 +137,20 @@ function say(app, kernels) {
 }
 
 // Shows the reads and the intensities without tiles and with the kernel at hand, and the tile from
-// which on DRAM could feed the FP32 units.
+// which on DRAM could feed the kernel's units.
 function showCounters(app) {
     const naive = app.explain({kernel: 'naive', tile: 16});
     const chosen = app.explain();
-    const fp32 = listUnits(app, app.findChip(app.state.chip)).find(unit => unit.id === 'fma');
+    const id = findUnit(app.families.find(row => row.family === app.state.kernel));
+    const units = listUnits(app, app.findChip(app.state.chip));
+    const unit = units.find(one => one.id === id) ?? units[0];
     const facts = chosen.error ? [] : [
         ['naive reads, elements', formatCount(naive.global_read_elems)],
         [`reads of ${nameKernel(chosen)}`, formatCount(chosen.global_read_elems)],
         ['naive FLOP a byte', formatCount(naive.flop_per_byte)],
         ['FLOP a byte with this tile', formatCount(chosen.flop_per_byte)],
-        ['ridge of the FP32 units', `${formatCount(fp32.ridge)} FLOP a byte`],
-        ['crossed by tile T =', formatCount(findCrossover(fp32))],
+        [`ridge of the ${unit.title}`, `${formatCount(unit.ridge)} FLOP a byte`],
+        ['crossed by tile T =', formatCount(findCrossover(unit))],
         ['shared memory a block', formatBytes(chosen.shared_bytes)]];
     return app.html('dl', {class: 'counters facts'}, facts.map(([label, value]) => app.html(
         'div', {}, [app.html('dt', {}, label), app.html('dd', {}, value)])));
