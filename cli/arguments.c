@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define THREAD_COUNT_MAX 1024 /* most threads that tg_create_context takes */
+
 void cli_print_error(const char *format, ...)
 {
     va_list args;
@@ -201,6 +203,11 @@ int cli_parse_int(const char *option, const char *text, int low, int high, int *
     }
     *value = (int)number;
     return 1;
+}
+
+int cli_parse_threads(const char *text, int *count)
+{
+    return cli_parse_int("--threads", text, 1, THREAD_COUNT_MAX, count);
 }
 
 int cli_parse_bytes(const char *option, const char *text, int64_t *bytes)

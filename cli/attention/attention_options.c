@@ -10,8 +10,6 @@
 #include <float.h>
 #include <limits.h>
 
-#define THREAD_COUNT_MAX 1024
-
 enum attention_option {
     KEY_CAUSAL = 0x100,
     KEY_CAUSAL_TOP_LEFT,
@@ -185,7 +183,7 @@ static error_t parse_value(int key, const char *arg, cli_attention_options *opti
         is_valid = parse_type(arg, options);
         break;
     case 't':
-        is_valid = cli_parse_int("--threads", arg, 1, THREAD_COUNT_MAX, &options->thread_count);
+        is_valid = cli_parse_threads(arg, &options->thread_count);
         break;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -3,7 +3,6 @@
 #define TG_CLI_BENCH_H
 
 #include "cli.h"
-#include "bench/gpu_state.h"
 #include "host_machine.h"
 #include "operand_ring.h"
 #include "peers/peer.h"

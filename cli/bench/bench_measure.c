@@ -4,6 +4,8 @@
  */
 #include "bench/bench.h"
 
+#include "bench/gpu_state.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
  */
 #include "insight/explain.h"
 
-#include "json_output.h"
 
 #include <argp.h>
 #include <errno.h>

@@ -10,8 +10,6 @@
 #include <float.h>
 #include <string.h>
 
-#define THREAD_COUNT_MAX 1024
-
 enum multiply_option {
     KEY_ALPHA = 0x100,
     KEY_BETA,
@@ -192,7 +190,7 @@ static error_t parse_value(int key, const char *arg, cli_multiply_options *optio
         is_valid = cli_parse_bytes("--device-memory", arg, &options->device_bytes);
         break;
     case 't':
-        is_valid = cli_parse_int("--threads", arg, 1, THREAD_COUNT_MAX, &options->thread_count);
+        is_valid = cli_parse_threads(arg, &options->thread_count);
         break;
     default:
         return ARGP_ERR_UNKNOWN;

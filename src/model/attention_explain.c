@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/checked.h"
+#include "core/refusal.h"
 #include "core/status.h"
 #include "model/attention_rungs.h"
 #include "model/chips.h"

@@ -5,7 +5,6 @@
 #ifndef TGI_MODEL_ATTENTION_RUNGS_H
 #define TGI_MODEL_ATTENTION_RUNGS_H
 
-#include "core/refusal.h"
 #include "model/machine.h"
 #include "tilegemm_attention.h"
 

@@ -9,7 +9,6 @@
 #include <math.h>
 
 #include "core/arch.h"
-#include "core/checked.h"
 #include "model/figures.h"
 #include "plan/operand_lines.h"
 

@@ -6,6 +6,7 @@
 
 #include "core/alloc.h"
 #include "core/status.h"
+#include "model/banks.h"
 #include "sim/requests.h"
 #include "sim/l2.h"
 #include "sim/trace.h"

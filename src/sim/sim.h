@@ -3,8 +3,6 @@
 #define TGI_SIM_H
 
 #include "core/kernels.h"
-#include "kernels/gemm_args.h"
-#include "model/banks.h"
 #include "tilegemm_sim.h"
 #include "sim/fiber.h"
 #include "sim/sites.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/checked.h"
 #include "core/status.h"
 #include "cuda/families/gemm.h"
 #include "model/chips.h"

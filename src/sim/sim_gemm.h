@@ -3,6 +3,7 @@
 #define TGI_SIM_GEMM_H
 
 #include "core/problem.h"
+#include "kernels/gemm_args.h"
 #include "plan/backend.h"
 #include "sim/sim.h"
 

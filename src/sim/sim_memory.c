@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "core/status.h"
+#include "model/banks.h"
 
 typedef long long ll; /* printf needs it */
 

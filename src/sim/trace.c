@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/status.h"
 #include "sim/thread_index.h"
 
 struct sim_tracer {

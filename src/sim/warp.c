@@ -5,6 +5,7 @@
 
 #include "core/dtype.h"
 #include "core/types.h"
+#include "model/banks.h"
 #include "sim/hooks.h"
 #include "sim/run_state.h"
 
