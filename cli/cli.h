@@ -92,7 +92,7 @@ int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_
 int cli_parse_type(const char *option, const char *text, tg_type *type);
 int cli_parse_precision(const char *option, const char *text, tg_precision *precision);
 int cli_parse_int(const char *option, const char *text, int low, int high, int *value);
-int cli_parse_threads(const char *text, int *count); /* of --threads */
+int cli_parse_threads(const char *text, int *count); /* reads the value of --threads */
 int cli_parse_bytes(const char *option, const char *text, int64_t *bytes);
 int cli_parse_double(const char *option, const char *text, double low, double high, double *value);
 

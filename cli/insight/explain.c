@@ -3,7 +3,6 @@
  */
 #include "insight/explain.h"
 
-
 #include <argp.h>
 #include <errno.h>
 #include <limits.h>

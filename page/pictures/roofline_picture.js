@@ -13,9 +13,10 @@ const STEPS = 40;   // boxes that a slanting line is taken for
 const meets = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height &&
     b.y < a.y + a.height;
 
-// Lists the places around a point for a name of some width, from its right side on.
+// Lists the places around a point for a name of some width, from its right side on. Those beside
+// the point and above or below it rise by 4 pixels, or by as much as they are far.
 const listPlaces = (x, y, width, offset) => {
-    const rise = offset === OFFSET ? 4 : offset; // of a place that is beside and above or below
+    const rise = offset === OFFSET ? 4 : offset;
     return [[x + offset, y - LINE / 2], [x - width / 2, y - LINE - offset + 2],
             [x - offset - width, y - LINE / 2], [x - width / 2, y + offset - 2],
             [x + offset, y - LINE - rise], [x + offset, y + rise],
