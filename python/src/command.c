@@ -19,10 +19,8 @@ static char **list_words(PyObject *arguments, Py_ssize_t count)
 {
     char **words = calloc((size_t)count + 1, sizeof *words);
     for (Py_ssize_t i = 0; words && i < count; i++) {
-        PyObject *word = PySequence_GetItem(arguments, i);
-        words[i] = word ? (char *)(uintptr_t)PyUnicode_AsUTF8AndSize(word, NULL) : NULL;
-        Py_XDECREF(word); /* the sequence holds it */
-        if (!words[i]) {
+        PyObject *word = PyList_GetItem(arguments, i);
+        if (!word || PyBytes_AsStringAndSize(word, &words[i], NULL)) {
             free(words);
             return NULL;
         }
@@ -36,7 +34,7 @@ PyObject *tgpy_run_command(PyObject *module, PyObject *arguments)
     PyObject *list;
     if (!PyArg_ParseTuple(arguments, "O", &list))
         return NULL;
-    const Py_ssize_t count = PySequence_Size(list);
+    const Py_ssize_t count = PyList_Size(list);
     char **words = count < 0 ? NULL : list_words(list, count);
     if (!words)
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();

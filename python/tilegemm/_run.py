@@ -16,7 +16,11 @@ from ._explain import find_problem
 def run_command(words: Sequence[str]) -> str:
     """Returns what the command printed. Raises Error with its error lines if it failed."""
     import subprocess
-    run = subprocess.run([sys.executable, "-m", "tilegemm", *words], capture_output=True, text=True,
+    # The process looks for modules where this one does, and nowhere else.
+    folders = [folder for folder in sys.path if isinstance(folder, str)]
+    start = (f"import sys; sys.path = {folders!r}; from tilegemm.__main__ import main; "
+             "sys.exit(main())")
+    run = subprocess.run([sys.executable, "-c", start, *words], capture_output=True, text=True,
                          check=False)
     if run.returncode != 0:
         raise _tilegemm.Error(run.stderr.strip() or f"tilegemm ended with code {run.returncode}")

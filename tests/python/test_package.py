@@ -91,6 +91,29 @@ def test_command():
     assert run.returncode == 2 and "no command is named 'explode'" in run.stderr
 
 
+def test_command_takes_any_file_name(tmp_path):
+    folder = os.fsencode(tmp_path)
+    numpy.save(tmp_path / "a.npy", A)
+    os.rename(folder + b"/a.npy", folder + b"/\xff.npy")
+    subprocess.run([sys.executable, "-m", "tilegemm", "multiply", folder + b"/\xff.npy",
+                    folder + b"/\xff.npy", "--transpose-b", "-o", folder + b"/\xfe.npy"],
+                   check=True, capture_output=True)
+    with open(folder + b"/\xfe.npy", "rb") as file:
+        assert numpy.array_equal(numpy.load(file), A @ A.T)
+
+
+def test_run_finds_the_package_as_the_program_does(tmp_path):
+    """The program has the package from a folder of its own, and works in a folder with files of the
+    names of modules."""
+    for name in ("tilegemm", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('from the working folder')\n")
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "main.py").write_text(
+        f"import sys; sys.path.append({os.path.dirname(os.path.dirname(tilegemm.__file__))!r})\n"
+        "import tilegemm; tilegemm.bench('8x8x8', peer='none', rounds=1)\n")
+    subprocess.run([sys.executable, "-S", "program/main.py"], cwd=tmp_path, check=True)
+
+
 def test_threads_share_a_plan():
     left, right = numpy.random.rand(200, 200), numpy.random.rand(200, 200)
     multiply, expected, faults = tilegemm.plan(left, right), left @ right, []
