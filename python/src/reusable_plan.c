@@ -3,7 +3,7 @@
  */
 #include "extension.h"
 
-#include <string.h>
+#include <math.h>
 
 typedef struct plan_object {
     PyObject_HEAD tg_plan *plan;
@@ -28,12 +28,17 @@ static int is_equal_matrix(const tg_matrix *x, const tg_matrix *y, int64_t batch
            (x->batch_stride == y->batch_stride || batch_count < 2);
 }
 
+static int is_equal_factor(double x, double y)
+{
+    return x == y || (isnan(x) && isnan(y));
+}
+
 /* Returns 1 if a plan for x serves y, which has the scalar arguments of x. */
 static int is_equal_problem(const tg_problem *x, const tg_problem *y)
 {
-    return x->batch_count == y->batch_count && x->bias == y->bias && x->alpha == y->alpha &&
-           x->a_scale == y->a_scale && x->b_scale == y->b_scale &&
-           is_equal_matrix(&x->a, &y->a, x->batch_count) &&
+    return x->batch_count == y->batch_count && x->bias == y->bias &&
+           is_equal_factor(x->alpha, y->alpha) && x->a_scale == y->a_scale &&
+           x->b_scale == y->b_scale && is_equal_matrix(&x->a, &y->a, x->batch_count) &&
            is_equal_matrix(&x->b, &y->b, x->batch_count) &&
            is_equal_matrix(&x->d, &y->d, x->batch_count) &&
            (x->beta == 0 || is_equal_matrix(&x->c, &y->c, x->batch_count));

@@ -31,6 +31,10 @@ def test_plan_of_a_batch():
     assert numpy.allclose(tilegemm.plan(left, right)(left, right), left @ right)
 
 
+def test_plan_with_nan():
+    assert numpy.isnan(tilegemm.plan(A, B, alpha=numpy.nan)(A, B)).all()
+
+
 def test_plan_refuses_another_problem():
     multiply = tilegemm.plan(A, B)
     for a, b in ((A, numpy.asfortranarray(B)), (A[:2], B), (A.astype("f8"), B.astype("f8"))):
