@@ -4,6 +4,8 @@
  */
 #include "extension.h"
 
+#include <stdlib.h>
+
 /* Joins neighbouring loops that one stride describes in every operand. Drops those of size 1. */
 static void join_loops(tgpy_product *product)
 {
@@ -85,6 +87,8 @@ static byte_range find_range(const tgpy_array *array)
 {
     int64_t low = 0, high = 1;
     for (int dim = 0; dim < array->dim_count; dim++) {
+        if (array->shape[dim] == 0)
+            return (byte_range){0, 0};
         const int64_t reach = (array->shape[dim] - 1) * array->strides[dim];
         *(reach < 0 ? &low : &high) += reach;
     }
@@ -106,23 +110,54 @@ static int is_c_in_place(const tgpy_product *product)
     return is_equal;
 }
 
+/* Refuses an out in which two elements may share an address. Each stride must exceed the reach of
+ * the smaller ones. */
+static int check_distinct(const tgpy_array *out)
+{
+    int order[TGPY_DIM_MAX], count = 0; /* dimensions by their strides, the smallest first */
+    for (int dim = 0; dim < out->dim_count; dim++) {
+        int at = count;
+        if (out->shape[dim] < 2)
+            continue;
+        for (; at > 0 && llabs(out->strides[order[at - 1]]) > llabs(out->strides[dim]); at--)
+            order[at] = order[at - 1];
+        order[at] = dim;
+        count++;
+    }
+    long long reach = 0;
+    for (int i = 0; i < count; i++) {
+        const long long stride = llabs(out->strides[order[i]]);
+        if (stride <= reach)
+            return tgpy_raise(
+                TGPY_ARGUMENT_ERROR,
+                "out overlaps itself: its dimension %d has a stride of %lld elements, "
+                "which its smaller strides reach; pass an out without overlap",
+                order[i], (long long)out->strides[order[i]]);
+        reach += stride * (out->shape[order[i]] - 1);
+    }
+    return 0;
+}
+
 /* The library sees one product of the loops at a time. Refuses what it would miss: an out that
  * shares memory with itself, or with an operand of another of these products. */
 static int check_loops(const tgpy_product *product)
 {
     const tgpy_array *out = &product->operand[TGPY_OPERAND_D];
+    const tgpy_array *const others[] = {&product->operand[TGPY_OPERAND_A],
+                                        &product->operand[TGPY_OPERAND_B],
+                                        &product->bias,
+                                        &product->a_scale,
+                                        &product->b_scale,
+                                        &product->operand[TGPY_OPERAND_C]};
     const tg_matrix *d = &product->problem.d;
     if (product->loop_count == 0 || product->result || d->row_count == 0 || d->col_count == 0)
         return 0;
-    for (int i = 0; i < product->loop_count; i++) {
-        if (product->loops[i].stride[TGPY_OPERAND_D] == 0)
-            return tgpy_raise(TGPY_ARGUMENT_ERROR,
-                              "out overlaps itself: a dimension of its batch has stride 0");
-    }
+    if (check_distinct(out))
+        return -1;
     const byte_range range = find_range(out);
-    for (int i = TGPY_OPERAND_A; i <= TGPY_OPERAND_C; i++) {
-        const tgpy_array *other = &product->operand[i];
-        if (!other->object || (i == TGPY_OPERAND_C && is_c_in_place(product)))
+    for (int i = 0; i < 6; i++) {
+        const tgpy_array *other = others[i];
+        if (!other->object || (i == 5 && is_c_in_place(product)))
             continue;
         const byte_range used = find_range(other);
         if (used.first < range.end && range.first < used.end)

@@ -153,6 +153,23 @@ def test_overlap_is_refused():
         tilegemm.matmul(make((2, 3, 4, 4)), make((3, 4, 4)), out=shared)
 
 
+def test_overlap_beyond_one_product_is_refused():
+    """What only the batch as a whole shows is refused before anything is written."""
+    left, right, block = make((2, 1, 4, 4)), make((3, 4, 4)), make((2, 3, 4, 4))
+    kept = block.copy()
+    shifted = numpy.lib.stride_tricks.as_strided(block, block.shape, (96, 64, 16, 4))
+    with pytest.raises(tilegemm.ArgumentError, match="out overlaps itself: its dimension 0"):
+        tilegemm.matmul(left, right, shifted)
+    with pytest.raises(tilegemm.ArgumentError, match="out shares memory with bias"):
+        tilegemm.matmul(left, right, block, bias=block[1, 2, 3])
+    assert numpy.array_equal(block, kept)
+    memory = numpy.zeros(100, "float32")  # an operand without elements shares nothing
+    empty = numpy.lib.stride_tricks.as_strided(memory[4:], (2, 1, 4, 0), (4, 4, 4, 16))
+    out = memory[:96].reshape(2, 3, 4, 4)
+    out[...] = 1
+    assert not tilegemm.matmul(empty, right[:, :0], out).any()
+
+
 def test_epilogue():
     a, b, c = make((3, 4)), make((4, 5)), make((3, 5))
     bias, rows = make(5), make((3, 1))
