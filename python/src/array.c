@@ -48,6 +48,7 @@ static int classify(PyObject *object, const char *name, tgpy_class *class)
     *class = (tgpy_class){.type = type, .table = find_table(type)};
     class->has_gradients = has_attribute(type, "requires_grad");
     class->has_signs = has_attribute(type, "is_neg");
+    class->has_items = has_attribute(type, "__setitem__");
     if (class->table) {
         class->interface = TGPY_INTERFACE_TABLE;
     } else if (has_attribute(type, "__array_struct__")) {
@@ -101,7 +102,7 @@ int tgpy_array_set_layout(tgpy_array *array, int dim_count, const intptr_t *shap
     for (int dim = dim_count - 1; dim >= 0; dim--) {
         array->shape[dim] = shape[dim];
         array->strides[dim] = reach;
-        if (byte_strides) {
+        if (byte_strides && shape[dim] > 1) {
             if (byte_strides[dim] % elem_bytes != 0)
                 return tgpy_raise(TGPY_ARGUMENT_ERROR,
                                   "%s has a stride of %zd bytes, which is no multiple of its "
@@ -109,7 +110,7 @@ int tgpy_array_set_layout(tgpy_array *array, int dim_count, const intptr_t *shap
                                   array->name, byte_strides[dim], (int)elem_bytes);
             array->strides[dim] = byte_strides[dim] / elem_bytes;
         }
-        reach *= shape[dim] > 1 ? shape[dim] : 1;
+        reach = tgpy_stride_widen(reach, shape[dim]);
     }
     return 0;
 }
@@ -173,7 +174,9 @@ int tgpy_array_borrow_numpy(tgpy_array *array)
     if (!(source->flags & TGPY_NUMPY_ALIGNED))
         return refuse_address(array);
     array->data = source->data;
-    array->is_read_only = !(source->flags & TGPY_NUMPY_WRITABLE);
+    /* A scalar lends a copy of its value, which is lost with what is written to it. */
+    array->is_read_only = !(source->flags & TGPY_NUMPY_WRITABLE) ||
+                          (source->dim_count == 0 && !array->class.has_items);
     return tgpy_array_set_layout(array, source->dim_count, source->shape, source->strides);
 }
 
@@ -271,7 +274,7 @@ void tgpy_array_begin(tgpy_array *array)
 {
     array->object = array->holder = NULL;
     array->buffer.owner = NULL;
-    array->is_on_gpu = array->is_read_only = array->device_index = 0;
+    array->is_on_gpu = array->is_read_only = array->is_made = array->device_index = 0;
 }
 
 int tgpy_array_borrow(tgpy_array *array, PyObject *object, const char *name, tgpy_stream *stream)

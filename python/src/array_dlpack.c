@@ -41,7 +41,7 @@ int tgpy_array_set_tensor(tgpy_array *array, const tgpy_dlpack_tensor *tensor)
         array->shape[dim] = tensor->shape[dim];
         array->strides[dim] =
             tensor->strides ? read_stride(tensor->strides[dim], elem_bytes) : reach;
-        reach *= tensor->shape[dim] > 1 ? tensor->shape[dim] : 1;
+        reach = tgpy_stride_widen(reach, tensor->shape[dim]);
     }
     return 0;
 }

@@ -114,15 +114,18 @@ static PyObject *make_owned(const tgpy_array *like, tg_type type, int dim_count,
     if (!memory)
         return PyErr_NoMemory();
     tgpy_dlpack_tensor *tensor = &memory->lease.tensor;
-    int64_t elem_count = 1;
+    int64_t size_bytes = row->bits / 8, stride = 1;
+    int is_large = 0;
     for (int dim = dim_count - 1; dim >= 0; dim--) {
         memory->sizes[dim] = shape[dim];
-        memory->sizes[TGPY_DIM_MAX + dim] = elem_count;
-        elem_count *= shape[dim];
+        memory->sizes[TGPY_DIM_MAX + dim] = stride;
+        stride = tgpy_stride_widen(stride, shape[dim]);
+        is_large |= __builtin_mul_overflow(size_bytes, shape[dim], &size_bytes);
     }
-    if (tgpy_context_find(like->is_on_gpu, like->device_index, &memory->context) ||
-        tgpy_raise_status(
-            tg_allocate_memory(memory->context, elem_count * row->bits / 8, &tensor->data))) {
+    if (is_large)
+        tgpy_raise(TGPY_MEMORY_ERROR, "the result has more than 2^63 - 1 bytes");
+    if (is_large || tgpy_context_find(like->is_on_gpu, like->device_index, &memory->context) ||
+        tgpy_raise_status(tg_allocate_memory(memory->context, size_bytes, &tensor->data))) {
         free(memory);
         return NULL;
     }
@@ -173,6 +176,7 @@ int tgpy_array_make(tgpy_array *array, const tgpy_array *like, tg_type type, int
         return -1;
     array->name = "the result";
     array->object = *result;
+    array->is_made = 1;
     if (PyCapsule_IsValid(*result, "dltensor")) {
         const tgpy_dlpack_lease *lease = PyCapsule_GetPointer(*result, "dltensor");
         return tgpy_array_set_tensor(array, &lease->tensor);
@@ -191,6 +195,8 @@ int tgpy_array_finish(const tgpy_array *array, const tgpy_array *like, tg_contex
                       void *stream, PyObject **result)
 {
     PyObject *arguments = NULL, *finished;
+    if (!array->is_made)
+        return 0;
     if (PyCapsule_IsValid(*result, "dltensor")) {
         /* The consumer knows nothing of our stream, so the product must be complete. */
         if (array->is_on_gpu && tgpy_raise_status(tg_synchronize(context, stream)))

@@ -14,6 +14,11 @@ PyObject *tgpy_shape_tuple(int dim_count, const int64_t *shape)
     return tuple;
 }
 
+int64_t tgpy_stride_widen(int64_t stride, int64_t size)
+{
+    return size > 1 ? (int64_t)((uint64_t)stride * (uint64_t)size) : stride;
+}
+
 int tgpy_array_refuse_shapes(const tgpy_array *first, const tgpy_array *second, const char *fault)
 {
     PyObject *first_shape = tgpy_shape_tuple(first->dim_count, first->shape);

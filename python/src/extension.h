@@ -70,6 +70,7 @@ typedef struct tgpy_class {
     const tgpy_exchange_table *table;
     int has_gradients; /* its arrays have `requires_grad` */
     int has_signs;     /* its arrays have `is_neg` */
+    int has_items;     /* its arrays take assignments, as NumPy's scalars do not */
 } tgpy_class;
 
 /* An array that an argument lends for one call. */
@@ -79,7 +80,7 @@ typedef struct tgpy_array {
     tgpy_class class;
     void *data;
     tg_type type;
-    int is_read_only;
+    int is_read_only, is_made; /* is_made: by tgpy_array_make */
     int is_on_gpu, device_index;
     int dim_count;
     int64_t shape[TGPY_DIM_MAX], strides[TGPY_DIM_MAX]; /* strides in elements */
@@ -120,13 +121,18 @@ int tgpy_array_set_tensor(tgpy_array *array, const tgpy_dlpack_tensor *tensor);
 int tgpy_array_set_layout(tgpy_array *array, int dim_count, const intptr_t *shape,
                           const intptr_t *byte_strides);
 
+/* Returns the stride without gaps of the dimension before one with `size` entries and `stride`.
+ * Only the strides of an array without elements, which lead nowhere, overflow. */
+int64_t tgpy_stride_widen(int64_t stride, int64_t size);
+
 /* Makes a result of `type` and `shape` in the library of `like`, on the device of `like`, and
  * borrows it as *array for work on `stream`. The caller owns *result. */
 int tgpy_array_make(tgpy_array *array, const tgpy_array *like, tg_type type, int dim_count,
                     const int64_t *shape, tgpy_stream *stream, PyObject **result);
 
 /* Turns the memory of tgpy_array_make into the object that the caller gets, once the product is in
- * it: a scalar of NumPy, an array of a library whose arrays never change. Takes over *result. */
+ * it: a scalar of NumPy, an array of a library whose arrays never change. Takes over *result. Leaves
+ * an array of the caller's as it is. */
 int tgpy_array_finish(const tgpy_array *array, const tgpy_array *like, tg_context *context,
                       void *stream, PyObject **result);
 

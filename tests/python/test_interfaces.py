@@ -121,6 +121,14 @@ def test_dlpack_result_by_its_namespace():
     gc.collect()
 
 
+def test_dlpack_result_that_no_memory_holds():
+    """The operands have no elements, the result would have 2^64."""
+    a, b = (numpy.zeros(shape, "float32") for shape in ((2 ** 16, 1, 2 ** 16, 0),
+                                                        (1, 2 ** 16, 0, 2 ** 16)))
+    with pytest.raises(tilegemm.OutOfMemoryError, match="more than 2.63 - 1 bytes"):
+        tilegemm.matmul(DLPackOnly(a), DLPackOnly(b))
+
+
 def test_dlpack_read_only_out():
     frozen = numpy.zeros((3, 5), "float32")
     frozen.flags.writeable = False

@@ -71,6 +71,15 @@ def test_axes_in_any_order():
         compare(a, b)
 
 
+def test_stride_of_one_element():
+    """The stride of a dimension of one element leads nowhere, so that it may be any."""
+    records = numpy.ones(3, [("number", "float32"), ("flag", "int16")])
+    row = make((1, 5))
+    assert numpy.array_equal(tilegemm.matmul(records["number"][:1], row), row[0])
+    with pytest.raises(tilegemm.ArgumentError, match="stride of 6 bytes|between two elements"):
+        tilegemm.matmul(records["number"], make((3, 5)))
+
+
 def test_bfloat16_and_fp8():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     exact = make((5, 6)) @ make((6, 4))
@@ -119,6 +128,8 @@ def test_out():
     assert numpy.array_equal(tilegemm.matmul(left, right, out=batches), left @ right)
     empty = numpy.empty((2, 3, 3, 0), "float32")
     assert tilegemm.matmul(left, right[..., :0], out=empty) is empty
+    point = numpy.full((), numpy.nan, "float32")
+    assert tilegemm.matmul(a[0], b[:, 0], point) is point and point == a[0] @ b[:, 0]
 
 
 def test_out_that_does_not_fit():
@@ -129,6 +140,8 @@ def test_out_that_does_not_fit():
     frozen.flags.writeable = False
     with pytest.raises(tilegemm.ArgumentError, match="out is read-only"):
         tilegemm.matmul(a, b, frozen)
+    with pytest.raises(tilegemm.ArgumentError, match="out is read-only"):
+        tilegemm.matmul(a[0], b[:, 0], numpy.float32(0))  # NumPy lends a copy of its value
     with pytest.raises(tilegemm.ArgumentError, match="type"):
         tilegemm.matmul(a, b, numpy.empty((3, 5), "float64"))
 
