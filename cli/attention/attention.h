@@ -79,6 +79,9 @@ const char *cli_format_head_shape(const cli_matrix_file *file, char text[96]);
 int cli_load_attention_list(cli_matrix_file *file, cli_memory *memory, cli_progress *progress,
                             int32_t **values, cli_file_error *error);
 
+/* Refuses offsets that are no vector of one number or more. Returns a cli_exit. */
+int cli_check_offset_lists(const cli_attention_inputs *inputs, cli_file_error *error);
+
 /* Returns the batch entries of offsets. */
 int64_t cli_count_offset_entries(const cli_attention_inputs *inputs, int file);
 

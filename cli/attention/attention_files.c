@@ -198,8 +198,10 @@ int cli_make_attention(const cli_attention_options *options, const cli_attention
     const cli_matrix_file *q_file = &inputs->files[CLI_ATTENTION_Q];
     const cli_head_shape q = cli_find_head_shape(q_file);
     tg_attention *a = &result->attention;
+    int code = cli_check_offset_lists(inputs, error);
+    if (code != CLI_EXIT_OK)
+        return code;
     set_sizes(inputs, type, a);
-    int code = CLI_EXIT_OK;
     if (inputs->lists[CLI_ATTENTION_QUERY_OFFSETS])
         code = check_packed(inputs, CLI_ATTENTION_Q, "--query-offsets", error);
     if (code == CLI_EXIT_OK)

@@ -52,6 +52,21 @@ int cli_load_attention_list(cli_matrix_file *file, cli_memory *memory, cli_progr
     return take_values(file, *values, error);
 }
 
+int cli_check_offset_lists(const cli_attention_inputs *inputs, cli_file_error *error)
+{
+    static const int ids[] = {CLI_ATTENTION_QUERY_OFFSETS, CLI_ATTENTION_KEY_OFFSETS};
+    for (int i = 0; i < 2; i++) {
+        const cli_matrix_file *file = &inputs->files[ids[i]];
+        char text[96];
+        if (inputs->lists[ids[i]] && (file->array.dim_count != 1 || file->array.view.col_count < 1))
+            return cli_fail_file(error, CLI_EXIT_USAGE,
+                                 "%.300s is %s; pass a vector of offsets, one for each batch entry "
+                                 "and the end",
+                                 file->path, cli_format_head_shape(file, text));
+    }
+    return CLI_EXIT_OK;
+}
+
 int64_t cli_count_offset_entries(const cli_attention_inputs *inputs, int file)
 {
     return inputs->files[file].array.view.col_count - 1;
@@ -140,7 +155,8 @@ static int check_pages(const cli_attention_inputs *inputs, const tg_attention *a
                              "%.300s has pages of 0 rows; pass pages of 1 row or more", k_path);
     for (int64_t b = 0; b < a->batch_count; b++) {
         const int64_t key_count = a->has_key_lengths ? a->key_lengths[b] : a->n;
-        for (int64_t i = 0; i * a->page_rows < key_count; i++) {
+        const int64_t used_count = key_count / a->page_rows + (key_count % a->page_rows != 0);
+        for (int64_t i = 0; i < used_count; i++) {
             const int32_t page = a->pages[b * a->pages_stride + i];
             if (page < 0 || page >= a->page_count)
                 return cli_fail_file(error, CLI_EXIT_USAGE,

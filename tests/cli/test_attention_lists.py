@@ -11,7 +11,8 @@ import signal
 
 import numpy as np
 
-from multiply_case import PROGRAMS, UNIT, MultiplyCase, list_temporary_files, run_tests
+from multiply_case import (PROGRAMS, UNIT, MultiplyCase, list_temporary_files, run_tests,
+                           write_npy)
 
 OUT = ("-o", "d.npy", "--log-sum-exp", "l.npy")
 INF = math.inf
@@ -224,6 +225,10 @@ class AttentionLists(MultiplyCase):
                  "--key-offsets", ("q.npy", "packed.npy", "packed.npy")),
                 ("ends with 3 and packed.npy has 4 rows; pass offsets that end with the rows",
                  [0, 3, 3], "--key-offsets", ("q.npy", "packed.npy", "packed.npy")),
+                ("is 0; pass a vector of offsets, one for each batch entry and the end",
+                 np.zeros(0, int), offsets, packed),
+                ("is 0 x 5; pass a vector of offsets, one for each batch entry and the end",
+                 np.zeros((0, 5), int), "--key-offsets", ("q.npy", "packed.npy", "packed.npy")),
                 ("is 1 x 2; pass a table of 2 rows, one for each batch entry", [[1, 2]], "--pages",
                  ()),
                 ("holds 2 in row 1 at place 0; pass a page of k.npy, which has 2, from 0 on",
@@ -245,6 +250,12 @@ class AttentionLists(MultiplyCase):
         self.save(no_rows=self.make(2, 1, 0, 8))
         self.refuse(2, "no_rows.npy has pages of 0 rows; pass pages of 1 row or more", "q.npy",
                     "no_rows.npy", "no_rows.npy", *OUT, "--pages", "list.npy")
+        for name, row_count in (("q", 1), ("k", 2 ** 62), ("v", 2 ** 62)):
+            write_npy(f"{name}_none.npy", "<f4", f"(1, 1, {row_count}, 0)", b"")
+        np.save("list.npy", np.array([[0, 0, 0, 0]]))
+        self.refuse(2, "n = 9223372036854775807 is above the limit; pass 2147483647 or less",
+                    "q_none.npy", "k_none.npy", "v_none.npy", *OUT, "--pages", "list.npy")
+        np.save("list.npy", np.array([[1], [0]]))
         done = self.refuse(2, None, *self.QKV, *OUT, "--pages", "list.npy", "--key-offsets",
                            "list.npy")
         self.assertIn("--pages and --key-offsets exclude each other; pass --key-lengths with "
