@@ -131,8 +131,8 @@ int tgpy_array_make(tgpy_array *array, const tgpy_array *like, tg_type type, int
                     const int64_t *shape, tgpy_stream *stream, PyObject **result);
 
 /* Turns the memory of tgpy_array_make into the object that the caller gets, once the product is in
- * it: a scalar of NumPy, an array of a library whose arrays never change. Takes over *result. Leaves
- * an array of the caller's as it is. */
+ * it: a scalar of NumPy, an array of a library whose arrays never change. Takes over *result. An
+ * array of the caller's is left as it is. */
 int tgpy_array_finish(const tgpy_array *array, const tgpy_array *like, tg_context *context,
                       void *stream, PyObject **result);
 
