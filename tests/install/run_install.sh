@@ -35,6 +35,13 @@ left=$(find first -type f -o -type l)
 [ "$left" = first/share/doc/tilegemm/note ] || fail "left after uninstall: $left"
 ! "$cmake" -DMANIFEST=installed.txt -P "$source_dir/cmake/uninstall.cmake" >uninstall.log 2>&1 ||
     fail "a second uninstall does not say that nothing is installed"
+# A folder's name may have characters that file(GLOB) takes for patterns.
+mkdir -p "odd[x]/tilegemm"
+: >"odd[x]/tilegemm/ours"
+: >"odd[x]/tilegemm/theirs"
+echo "$work_dir/odd[x]/tilegemm/ours" >installed.txt
+"$cmake" -DMANIFEST=installed.txt -P "$source_dir/cmake/uninstall.cmake" >uninstall.log 2>&1
+[ "$(ls "odd[x]/tilegemm")" = theirs ] || fail "an uninstall removed a file that is not ours"
 rm -r first
 mv whole first
 mv first moved # a path baked into the .cmake or .pc files would now be wrong
