@@ -14,14 +14,17 @@
 
 void cli_print_error(const char *format, ...)
 {
+    char text[8192]; /* longer than any message */
     va_list args;
     va_start(args, format);
-    flockfile(stderr);
-    fprintf(stderr, "%s: ", program_invocation_name);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    funlockfile(stderr);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    /* A message may name a file, or quote one: no terminal takes its bytes for commands. */
+    for (char *c = text; *c; c++) {
+        if (((unsigned char)*c < ' ' && *c != '\n') || *c == '\x7f')
+            *c = '?';
+    }
+    fprintf(stderr, "%s: %s\n", program_invocation_name, text);
 }
 
 int cli_exit_code(tg_status status)

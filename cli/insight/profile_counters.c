@@ -195,8 +195,10 @@ static int read_output(FILE *stream, profile_report *report, int has_calls,
     char *line = NULL;
     size_t line_bytes = 0;
     while (getline(&line, &line_bytes, stream) >= 0) {
-        if (strncmp(line, "==ERROR==", 9) == 0)
-            snprintf(message, message_bytes, "%.*s", (int)strcspn(line + 10, "\n"), line + 10);
+        if (strncmp(line, "==ERROR==", 9) == 0) {
+            const char *text = line + 9 + strspn(line + 9, " ");
+            snprintf(message, message_bytes, "%.*s", (int)strcspn(text, "\n"), text);
+        }
         if (line[0] != '"')
             continue;
         int count = cut_fields(line, fields);

@@ -101,6 +101,7 @@ static json_t *take_text(const json_t *object, const char *key)
     return text ? text : json_string("");
 }
 
+/* Returns 0 after printing an error. The open of a FIFO would wait for a writer. */
 static int check_file(const char *path, int *exit_code)
 {
     struct stat status;
@@ -117,8 +118,6 @@ static int check_file(const char *path, int *exit_code)
 static json_t *load(const char *path, int *exit_code)
 {
     json_error_t error;
-    if (!check_file(path, exit_code))
-        return NULL;
     json_t *root = json_load_file(path, 0, &error);
     if (!root) {
         char why[JSON_ERROR_TEXT_LENGTH + 40];
@@ -130,7 +129,7 @@ static json_t *load(const char *path, int *exit_code)
 
 json_t *cli_read_bench_file(const char *path, int *exit_code)
 {
-    json_t *root = load(path, exit_code);
+    json_t *root = check_file(path, exit_code) ? load(path, exit_code) : NULL;
     if (!root)
         return NULL;
     const json_t *head = json_object_get(root, "head");
@@ -219,8 +218,6 @@ static json_t *load_csv(const char *path, const explain_case *shown, int *exit_c
 {
     static profile_report report;
     const char *names[LADDER_CAPACITY];
-    if (!check_file(path, exit_code))
-        return NULL;
     FILE *stream = fopen(path, "r");
     report = (profile_report){.shown = *shown, .entry_count = cli_list_ladder("all", 0, names)};
     for (int i = 0; i < report.entry_count; i++)
@@ -238,6 +235,8 @@ static json_t *load_csv(const char *path, const explain_case *shown, int *exit_c
 
 int cli_append_profile(const char *path, const explain_case *shown, json_t *list, int *exit_code)
 {
+    if (!check_file(path, exit_code))
+        return 0;
     json_t *root = is_csv(path) ? load_csv(path, shown, exit_code) : load(path, exit_code);
     const json_t *kernels = json_object_get(root, "kernels");
     int is_right = root != NULL;

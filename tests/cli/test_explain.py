@@ -178,6 +178,7 @@ class Explain(unittest.TestCase):
             for content, text in (("{", "chip.json"), ("[]", "JSON object"),
                                   ({**chip, "sm_counts": 1}, '"sm_counts" is not a key'),
                                   ({**chip, 999 * "k": 1}, f'"{64 * "k"}" is not a key'),
+                                  ({**chip, "\x1b[2J": 1}, '"?[2J" is not a key'),
                                   ({**chip, "title": "a\x1b[31m"}, "without control characters"),
                                   ({**chip, "sm_count": 1.5}, '"sm_count" must be a whole number'),
                                   ({**chip, "sm_count": 2**31}, "whole number of 32 bits"),

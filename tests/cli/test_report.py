@@ -179,6 +179,15 @@ class Report(unittest.TestCase):
                     "counters.csv")
         write(rows[:2])
         self.refuse(2, "counts no kernel of the ladder", "40x20x12", "--profile", "counters.csv")
+        with open("counters.csv", "w", encoding="utf-8") as file:
+            file.write("==ERROR==")
+        self.refuse(2, "counts no kernel of the ladder", "40x20x12", "--profile", "counters.csv")
+        rows[2][3] = "\x1b[2J"
+        write(rows)
+        self.refuse(2, "with a grid of ?[2J, but", "40x20x12", "--profile", "counters.csv")
+        os.mkfifo("pipe")
+        for option in ("--profile", "--bench"):
+            self.refuse(2, "'pipe' is not a regular file", "40x20x12", option, "pipe")
 
     @FURTHER
     def test_deep_shape_of_little_d(self):
