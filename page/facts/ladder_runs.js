@@ -103,7 +103,7 @@ export function makeLadder(app, run) {
     const {m, n, k, chip} = run ?? app.state;
     const sizes = {m, n, k, chip: chip ?? app.state.chip};
     const records = (run?.records ?? []).filter(one => !one.isOnCpu);
-    const isTold = !run || isPlain(run.records[0]);
+    const isTold = !run || run.isOwn || isPlain(run.records[0]);
     return {...sizes, onCpu: (run?.records ?? []).filter(one => one.isOnCpu),
             entries: isTold ? [...listRungs(app, sizes, records),
                                ...listOthers(app, sizes, records)]
@@ -111,8 +111,14 @@ export function makeLadder(app, run) {
                                           record, isPeer: isPeer(record)}))};
 }
 
-// Returns the run of what was measured of the report's own product on the chip at hand, or null.
+// Returns true for a rung that multiplied BF16, with A and B row-major and nothing added.
+const isRungOfBf16 = (app, record) => record.suffix === 'bf16' && record.layout === 'nn' &&
+    getRung(app, record.name) > 0;
+
+// Returns the run of what was measured of the report's own product on the chip at hand, each rung
+// with elements of its own type, or null.
 export function findOwnRun(app, {m, n, k}) {
-    const records = listMeasured(app, record => isPlain(record) && isOfSize({m, n, k})(record));
-    return records.length ? {m, n, k, chip: app.state.chip, records} : null;
+    const records = listMeasured(app, record => isOfSize({m, n, k})(record) &&
+        (isPlain(record) || isRungOfBf16(app, record)));
+    return records.length ? {m, n, k, chip: app.state.chip, records, isOwn: true} : null;
 }

@@ -109,6 +109,13 @@ function placeBars(list, width) {
             length: Math.max(60, width - left - room('text'))};
 }
 
+// Writes a name that is too long for the chart with its end cut off; its title is the whole name.
+function drawName(name, y, width) {
+    const most = Math.floor(width / TEXT_PIXELS);
+    return name.length <= most ? svg('text', {y}, name) : svg('text', {y}, [
+        `${name.slice(0, most - 1)}\u2026`, svg('title', {}, name)]);
+}
+
 function makeHatches(hatch) {
     return [1, 2, 3, 4, 5].map(series => svg('pattern', {
         id: `${hatch}-${series}`, width: 6, height: 6, patternUnits: 'userSpaceOnUse',
@@ -127,7 +134,7 @@ export function bars({label, width, list, most = 0}) {
         const shown = bar.value > 0 ? Math.max(1, scale(bar.value)) : 0;
         const colour = `var(--series-${bar.series || 1})`;
         return svg('g', {transform: `translate(0 ${tops[i]})`}, [
-            svg('text', {y: nameY}, bar.name),
+            drawName(bar.name, nameY, width),
             svg('rect', {x: left, y: 0, width: shown, height: BAR.height, stroke: colour,
                          fill: bar.isHatched ? `url(#${hatch}-${bar.series || 1})` : colour}),
             svg('text', {x: left + shown + 6, y: BAR.height - 5}, bar.text),

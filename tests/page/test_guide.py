@@ -24,6 +24,7 @@ MISSING_STRIPES = """
         one => getComputedStyle(one).fill.match(/url\\("#(.*)"\\)/)?.[1]).filter(
         id => id && !document.getElementById(id));"""
 EDGES = "cuda_edges_sm75_fp32_16x16x16"
+WARP_MMA = "cuda_warp_mma_sm80_bf16_128x128x32"
 
 
 class Guide(PageCase):
@@ -32,6 +33,8 @@ class Guide(PageCase):
     @classmethod
     def make_files(cls):
         return ["--bench", make_file(cls.folder, "own.json", [
+            make_record(WARP_MMA, "kernel", OWN, 432.0, ":bf16", type="bf16"),
+            make_record("cublas", "peer", OWN, 987.0, ":bf16", type="bf16"),
             make_record(EDGES, "kernel", OWN, 321.0), make_record("cublas", "peer", OWN, 654.0)])]
 
     def setUp(self):
@@ -234,6 +237,9 @@ class Guide(PageCase):
         text = self.read("figure svg")
         self.assertIn("321 GFLOP/s measured", text)
         self.assertIn("654 GFLOP/s measured", text)
+        self.assertIn("12 warp mma 128 x 128, BF16", text)
+        self.assertIn("432 GFLOP/s measured", text)
+        self.assertNotIn("987", text)  # the library multiplied BF16
         self.browser.choose("chip", "t4")
         self.assertNotIn("measured", self.read("figure svg"))
 
