@@ -7,7 +7,7 @@
 #define RANK_DEPTH TGI_RANK_DEPTH
 #define DOT_ROWS 4
 #define LINE_BYTES 64 /* a cache line */
-#define OWN_AHEAD 20  /* vectors of its own columns that `dot` prefetches early, if they are long */
+#define OWN_AHEAD 40  /* vectors of its own columns that `dot` prefetches early, if they are long */
 
 /* Adds `depth` rows of B to `rows` rows of sums. rows x RANK_DEPTH elements of A stay in registers
  * while a row of sums passes. depth is less than RANK_DEPTH at the end of k. The function also
@@ -149,7 +149,7 @@ static __attribute__((noinline)) TARGET void LOCAL(dot_add)(const tgi_skinny *s,
 
 /* Forms the dot products of `rows` rows of A with `cols` columns of B, each in one vector of
  * partial sums. It prefetches `ahead` of the columns that follow, from `ahead_col` on. If `ahead`
- * is 0, it prefetches its own columns or, if they are short, the next ones. */
+ * is 0, it prefetches its own columns or, if they are short, later ones: some 2 to 6 KB ahead. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const int cols,
                 const int ahead, int64_t ahead_col)
@@ -160,7 +160,9 @@ LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const
     const IN(elem) *next = (const IN(elem) *)s->b + ahead_col * b_stride;
     /* Columns that are converted are read too slowly to wait for memory. */
     const int is_short = sizeof(IN(elem)) == sizeof(ACC(elem)) && k <= 2 * OWN_AHEAD * VECTOR_ELEMS;
-    const int64_t own_ahead = is_short ? cols * b_stride : OWN_AHEAD * VECTOR_ELEMS;
+    const int64_t col_bytes = k * (int64_t)sizeof(IN(elem));
+    const int groups_ahead = col_bytes <= 256 ? 6 : col_bytes <= 1024 ? 3 : 1;
+    const int64_t own_ahead = is_short ? groups_ahead * cols * b_stride : OWN_AHEAD * VECTOR_ELEMS;
     _Alignas(sizeof(ACC(vec))) ACC(elem) partial[DOT_ROWS * DOT_COLS * VECTOR_ELEMS];
     ACC(vec) accum[DOT_ROWS][DOT_COLS];
 #pragma GCC unroll 4
@@ -180,7 +182,7 @@ LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const
 #pragma GCC unroll 6
         for (int c = 0; c < cols; c++) {
             if (!ahead)
-                __builtin_prefetch(b + c * b_stride + p + own_ahead);
+                __builtin_prefetch(b + c * b_stride + p + own_ahead, 0, 2);
             ACC(vec) right = IN(load)(b + c * b_stride + p);
 #pragma GCC unroll 4
             for (int r = 0; r < rows; r++)

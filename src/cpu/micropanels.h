@@ -6,7 +6,7 @@
 #include "cpu/cpu.h"
 
 /* Tiles prefetch D so many bytes before they write it. Memory takes a fraction of a microsecond to
- * deliver as much, and L1 holds it. */
+ * deliver as much. */
 #define TGI_AHEAD_BYTES 8192
 
 /* A longer k than this hides what the lines of a tile's own D take. */
@@ -102,8 +102,8 @@ int64_t tgi_cpu_micropanel_cols(int64_t n, const tgi_tile_set *tiles);
 int64_t tgi_cpu_find_ahead(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_a_order order,
                            int64_t rows, int64_t a_tile_stride);
 
-/* Returns d_pace of a tile. Lines that come from memory to L1 keep those of B waiting that come
- * from L2. So a tile whose loop is long enough requests D row by row, and to L2 alone. */
+/* Returns d_pace of a tile. Lines that come from memory keep those of B waiting that come from L2.
+ * So a tile whose loop is long enough requests D row by row. */
 static inline int tgi_cpu_find_d_pace(int64_t k, int64_t rows)
 {
     const int64_t pace = k / (TGI_TILE_UNROLL * rows);

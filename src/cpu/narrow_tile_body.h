@@ -46,7 +46,7 @@ TILE(narrow_tile)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * 
         const ACC(elem) *far = d + t->d_ahead;
 #pragma GCC unroll 14
         for (int i = 0; i < rows; i++)
-            __builtin_prefetch(far + i * d_row);
+            __builtin_prefetch(far + i * d_row, 0, 2);
     }
     for (; left >= NARROW_UNROLL; left -= NARROW_UNROLL) {
         if (order == TGI_A_ALONG_K)

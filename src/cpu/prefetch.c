@@ -18,18 +18,25 @@
  * then a small part. */
 #define BLOCK_BYTES_MAX 8192
 
+/* A block of so many bytes has more lines than can be on their way to L1 at the same time. */
+#define L2_BLOCK_BYTES 2048
+
 tgi_prefetch_block tgi_cpu_find_block(const tgi_layout *layout, int64_t rows, int64_t cols,
                                       int64_t elem_bytes)
 {
     const int is_by_rows = layout->col == 1;
     const int64_t runs = is_by_rows ? rows : cols, elems = is_by_rows ? cols : rows;
     const int64_t stride = is_by_rows ? layout->row : layout->col;
-    if (rows * cols * elem_bytes > BLOCK_BYTES_MAX)
+    const int64_t bytes = rows * cols * elem_bytes;
+    const int is_to_l2 = bytes >= L2_BLOCK_BYTES;
+    if (bytes > BLOCK_BYTES_MAX)
         return (tgi_prefetch_block){0};
     if (stride == elems)
-        return (tgi_prefetch_block){.run_count = 1, .run_bytes = rows * cols * elem_bytes};
-    return (tgi_prefetch_block){
-        .run_count = runs, .run_bytes = elems * elem_bytes, .run_stride = stride * elem_bytes};
+        return (tgi_prefetch_block){.run_count = 1, .run_bytes = bytes, .is_to_l2 = is_to_l2};
+    return (tgi_prefetch_block){.run_count = runs,
+                                .run_bytes = elems * elem_bytes,
+                                .run_stride = stride * elem_bytes,
+                                .is_to_l2 = is_to_l2};
 }
 
 void tgi_cpu_start_prefetch(tgi_prefetch *prefetch, const void *start, int64_t row_bytes,

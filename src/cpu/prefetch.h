@@ -20,6 +20,7 @@ typedef struct tgi_prefetch {
  * are contiguous. */
 typedef struct tgi_prefetch_block {
     int64_t run_count, run_bytes, run_stride; /* no runs: nothing is prefetched */
+    int is_to_l2;                             /* it has more lines than can be on their way to L1 */
 } tgi_prefetch_block;
 
 /* Returns the block of a matrix, or none if it is larger than prefetches serve. */
@@ -32,8 +33,12 @@ static inline void tgi_cpu_prefetch_block(const char *start, const tgi_prefetch_
 {
     for (int64_t left = block->run_count; left > 0; left--, start += block->run_stride)
         for (const char *at = start - (uintptr_t)start % TGI_CACHE_LINE_BYTES;
-             at < start + block->run_bytes; at += TGI_CACHE_LINE_BYTES)
-            __builtin_prefetch(at);
+             at < start + block->run_bytes; at += TGI_CACHE_LINE_BYTES) {
+            if (block->is_to_l2)
+                __builtin_prefetch(at, 0, 2);
+            else
+                __builtin_prefetch(at);
+        }
 }
 
 /* The tiles of a block prefetch parts of the next blocks of B and of A, and a transposed D. */

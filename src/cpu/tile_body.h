@@ -129,7 +129,7 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
         if (HAS_PREFETCH && prefetch)
             tgi_cpu_prefetch_next(prefetch);
         if (has_pace && --far_wait == 0) {
-            TILE(prefetch_row)(t, far, vectors, 0);
+            TILE(prefetch_row)(t, far, vectors);
             far = D_AT(far, t->d_row);
             far_wait = --far_rows > 0 ? t->d_pace : 0;
         }

@@ -37,18 +37,15 @@ TILE(prefetch_rows)(const IN(elem) * *ahead, int *ahead_row, int64_t a_stride, c
 }
 
 #if TILE_VECTORS > 1
-/* Prefetches a row of D, to L1 or to L2, by the lines of its vectors' ends. The line in which the
- * row begins was the last one of the micropanel before. */
+/* Prefetches a row of D by the lines of its vectors' ends. The line in which the row begins was the
+ * last one of the micropanel before. More lines can be on their way to L2 than to L1. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(prefetch_row)(const tgi_tile *t, const ACC(elem) * row, const int vectors, const int to_l1)
+TILE(prefetch_row)(const tgi_tile *t, const ACC(elem) * row, const int vectors)
 {
     (void)t;
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; v++)
-        if (to_l1)
-            __builtin_prefetch(D_AT(row, (v + 1) * VECTOR_ELEMS - 1));
-        else
-            __builtin_prefetch(D_AT(row, (v + 1) * VECTOR_ELEMS - 1), 0, 2);
+        __builtin_prefetch(D_AT(row, (v + 1) * VECTOR_ELEMS - 1), 0, 2);
 }
 
 /* Prefetches all rows of D. Unrolled by all rows it would be a fortieth of the library's code. */
@@ -57,7 +54,7 @@ TILE(prefetch_d)(const tgi_tile *t, const ACC(elem) * far, const int rows, const
 {
 #pragma GCC unroll 1
     for (int i = 0; i < rows; i++, far = D_AT(far, t->d_row))
-        TILE(prefetch_row)(t, far, vectors, 1);
+        TILE(prefetch_row)(t, far, vectors);
 }
 #endif
 
