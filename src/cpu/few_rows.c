@@ -32,10 +32,11 @@
 
 /* An L1 of so many bytes does not hold the sums of a strip and the rows of B that are added to them.
  * Processors that have it beside AVX-512, such as Zen 4, reach so much of `rank`'s rate in FP32 and
- * FP64 with more than this many rows. */
+ * FP64 with more than these rows, for a k of one chunk and of several, which wait for B anyway. */
 #define SMALL_L1_BYTES 32768
 #define SMALL_L1_SHARE 0.37
 #define SMALL_L1_ROWS 2
+#define SMALL_L1_LONG_ROWS 6
 
 typedef struct skinny_run {
     const tgi_call *call;
@@ -306,7 +307,8 @@ static double find_l1_share(const tgi_machine *machine, const tgi_problem *p)
     const int is_small = machine->l1_bytes > 0 && machine->l1_bytes <= SMALL_L1_BYTES &&
                          machine->features & TGI_FEATURE_AVX512;
     const int is_converted = tgi_type_bytes(p->type) < tgi_type_sum_bytes(p->type);
-    return is_small && !is_converted && p->m > SMALL_L1_ROWS ? SMALL_L1_SHARE : 1.0;
+    const int64_t rows = p->k > TGI_CHUNK_K ? SMALL_L1_LONG_ROWS : SMALL_L1_ROWS;
+    return is_small && !is_converted && p->m > rows ? SMALL_L1_SHARE : 1.0;
 }
 
 static void propose_rank(const tgi_machine *machine, const tgi_problem *given,
