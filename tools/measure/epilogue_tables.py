@@ -7,9 +7,9 @@ from page_text import table
 
 STEM = "epilogues"  # of the names of the files
 LENGTHS = ((2048, "k from 2048"), (512, "k from 512"), (0, "shorter k"))
-UNFUSED, PEER = "of two passes", "of the peer"
+UNFUSED, PEER = "over two passes", "over the peer"
 COLUMNS = [label for _, label in LENGTHS] + [UNFUSED, PEER]
-# The largest ratios that are no loss; cells of these columns count the larger ones.
+# Ratios above these are losses; cells of these columns count them.
 MOST = {UNFUSED: 1.02, PEER: 1 / 0.9}
 
 
@@ -69,8 +69,8 @@ def tell_load(machine):
     if machine["load_average"] <= machine["processor_count"]:
         return ""
     return (f"The run began at a load average of {machine['load_average']:.1f} on "
-            f"{machine['processor_count']} processors; other work may have\nmade some of the "
-            "largest ratios.\n")
+            f"{machine['processor_count']} processors; other work may\nexplain some of "
+            "the largest ratios.\n")
 
 
 def make_section(path, name):
@@ -78,17 +78,17 @@ def make_section(path, name):
     result = json.loads(path.read_text(encoding="utf-8"))
     head = result["head"]
     text = (f"## {path.stem}, {head['machine']['processor']}\n\n"
-            f"Shapes that `tools/measure/measure_epilogues` drew, seed {result['seed']}"
-            + (", on one thread" if result["device"] == "cpu" else "") + ". The\n"
-            "columns of k have our time with the epilogue over that of our plain product, by the "
-            "length of k;\nof c without the time in which its bytes are read if k is 512 or more. "
-            "\"Of two passes\" is our\ntime over the one of our plain product and a second pass "
-            "over D, and \"of the peer\" over the one of\nthe peer's product with its own "
-            "epilogue: below 1 the fused product is faster. A cell has the\ngeometric mean and the "
-            "largest "
-            f"ratio, then how many are over {MOST[UNFUSED]:.2f} of two passes or "
-            f"{MOST[PEER]:.2f} of the\npeer. relu, gelu and silu include a bias by columns; c is "
-            "beta = 1.\n"
+            f"Random shapes of `tools/measure/measure_epilogues`, seed {result['seed']}"
+            + (", on one thread" if result["device"] == "cpu" else "") + ".\n"
+            "Every ratio is the time of our fused product over another time, so that a ratio below "
+            "1 is a gain:\n\n"
+            "- **k from 2048, k from 512, shorter k:** over our product without an epilogue. The "
+            "time of row c is\n  without that of reading C's bytes if k is 512 or more.\n"
+            f"- **{UNFUSED}:** over our plain product and a second pass over D.\n"
+            f"- **{PEER}:** over the peer's product with its own epilogue.\n\n"
+            "A cell has the geometric mean and the largest ratio, and in the last two columns the "
+            f"number of\nratios over {MOST[UNFUSED]:.2f} and {MOST[PEER]:.2f}. Rows relu, gelu and "
+            "silu include a bias by columns; row c has beta = 1.\n"
             f"Peer: {head['peers'][0]['version']}. Source {head['source']}, {head['date'][:10]}. "
             f"File: `{name}`.\n" + tell_load(head["machine"]))
     for (kind, mode), records in group_records(result["records"]).items():

@@ -56,7 +56,7 @@ def make_families(records):
         rows.append([kind, family, str(len(members)),
                      *(str(causes.count(cause)) for cause in ("plan", "kernels", "unknown")),
                      f"{min(member['ratio'] for member in members):.2f}"])
-    return table(["kind", "family", "losers", "of the plan", "of the kernels", "unknown", "worst"],
+    return table(["kind", "family", "slower", "by the plan", "by the kernels", "unknown", "worst"],
                  rows)
 
 
@@ -73,17 +73,17 @@ def make_section(path, name):
     """Returns the section of a result file."""
     result = load(path)
     head, records = result["head"], result["records"]
-    peers = (", beside the best of cuBLAS and\ncuBLASLt. Hot: in CUDA graphs"
+    peers = (", beside the best of cuBLAS\nand cuBLASLt. Hot operands are timed in CUDA graphs"
              if head["machine"].get("gpu") else ", beside the best peer")
     text = (f"## {path.stem}, {head['machine']['processor']}\n\n"
-            f"Shapes of `tools/measure/measure_gaps` by seed {result['seed']}, "
-            f"{result['shapes']} a kind{peers}.\nThe tables count those that the run measured and "
-            "a peer multiplied; batches of all types share a\nkind's count. "
+            f"Random shapes of `tools/measure/measure_gaps`, seed {result['seed']}, "
+            f"{result['shapes']} a kind{peers}.\nThe tables count the shapes that the run measured "
+            "and a peer multiplied. Batches of all types\nshare the count of a kind. "
             f"Source {head['source']}, {head['date'][:10]}. File: `{name}`.\n\n")
     text += make_summary(records)
     if any(record["ratio"] < LOSS for record in records):
-        text += "\nLosers by family:\n\n" + make_families(records)
-        text += f"\nThe worst, up to {SHOWN}:\n\n" + make_losers(records)
+        text += "\nSlower shapes (ratio below 0.95) by family:\n\n" + make_families(records)
+        text += f"\nThe slowest of them, at most {SHOWN}:\n\n" + make_losers(records)
     return text + "\n"
 
 
@@ -107,9 +107,7 @@ def make_readme_part(paths):
     for processor in dict.fromkeys(result["head"]["machine"]["processor"] for result in results):
         ours = [result for result in results if result["head"]["machine"]["processor"] == processor]
         seeds = list(dict.fromkeys(str(result["seed"]) for result in ours))
-        newest = ", each\nkind by its newest run" if len(seeds) > 1 else ""
-        text += (f"\nShapes that no list contains, drawn by seed {' and '.join(seeds)} on an "
-                 f"{processor}{newest}, losers first\n"
-                 "([docs/benchmarks.md](docs/benchmarks.md) names them):\n\n")
+        newest = ",\neach kind by its newest run" if len(seeds) > 1 else ""
+        text += (f"\n{processor}, random shapes, seed {' and '.join(seeds)}{newest}:\n\n")
         text += make_summary(select_newest(ours))
     return text
