@@ -73,6 +73,6 @@ done <commands.txt
 grep -o '](\([^)]*\))' "$readme" | sed 's/](\(.*\))/\1/' | while IFS= read -r link; do
     case "$link" in
     http*) ;;
-    *) [ -e "$source_dir/$link" ] || fail "README.md links to $link, which is no file" ;;
+    *) [ -e "$source_dir/${link%%#*}" ] || fail "README.md links to $link, which is no file" ;;
     esac
 done
