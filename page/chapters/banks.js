@@ -11,9 +11,9 @@ const isColumnOfB = one => one.space === 'S' && !one.is_write && new Set(one.lan
 
 export default {
     title: 'Banks: 32 doors to shared memory',
-    idea: ['Shared memory serves a word of each of 32 banks in a turn. With rows of 32 words a ' +
-           'column lies in one bank: 32 turns. One more word a row, never used, moves each row ' +
-           'to the next bank: one turn.'],
+    idea: ['Shared memory serves one word of each of 32 banks in a turn. With rows of 32 words a ' +
+           'column lies in one bank: 32 turns. One word of padding shifts each row by a bank: ' +
+           'one turn.'],
     state: {rowWords: 'transposed'},
     closer: {view: 'accesses', label: 'See the requests of every kernel'},
     mount(app, {controls, picture, showFacts}) {

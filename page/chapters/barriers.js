@@ -47,9 +47,9 @@ function showLoop(app, barrier) {
 
 export default {
     title: 'Barriers: why everybody waits',
-    idea: ['Threads do not run in step. The first barrier keeps a thread from reading an element ' +
-           'that another has yet to write, the second from overwriting one that another still ' +
-           'reads. Take one out: the simulator runs the kernel and finds the race.'],
+    idea: ['Threads run at different speeds. The first barrier keeps a thread from reading an ' +
+           'element that another has yet to write, the second from overwriting one that another ' +
+           'still reads. Remove one: the simulator runs the kernel and finds the race.'],
     state: {barrier: 0},
     closer: {view: 'walk', label: 'Walk through the barriers',
              state: {m: 4, n: 4, k: 4, kernel: 'tiled', tile: 2, at: 1}},

@@ -11,9 +11,9 @@ const CASES = [{value: 'naive', label: 'down a column of A', space: 'A'},
 
 export default {
     title: 'Coalescing: a warp reads side by side',
-    idea: ['32 threads, a warp, load at once, and memory moves sectors of 32 bytes. If the lanes ' +
-           'go down a column, each touches a sector of its own and seven eighths of it are not ' +
-           'asked for. If they go along a row, four sectors serve all 32.'],
+    idea: ['The 32 threads of a warp load at once, and memory moves sectors of 32 bytes. If the ' +
+           'lanes go down a column, each touches a sector of its own and uses one eighth of it. ' +
+           'If they go along a row, four sectors serve all 32.'],
     state: {lanes: 'naive'},
     closer: {view: 'accesses', label: 'See the requests of every kernel'},
     mount(app, {controls, picture, showFacts}) {

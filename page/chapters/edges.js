@@ -9,7 +9,7 @@ export default {
     title: 'Edges: tiles that reach outside',
     idea: ['Tiles cover D as floor tiles cover a room: the last ones are cut. Their threads load ' +
            'zeros from outside the matrices and store nothing outside D, but multiply all the ' +
-           'same. Move the side and see how much work counts.'],
+           'same. Change the side and see which share of the work is useful.'],
     state: {side: 6},
     closer: {view: 'ladder', label: 'See cliffs over sizes'},
     mount(app, {controls, picture, showFacts}) {

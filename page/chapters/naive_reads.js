@@ -22,7 +22,7 @@ export default {
     title: 'Naive: each thread reads for itself',
     idea: ['One thread forms one element of D: it reads a whole row of A and a column of B. The ' +
            'thread of the next row reads the same column again, that of the next column the same ' +
-           'row. In the end each element of A has been read n times, each of B m times.'],
+           'row. In the end each element of A has been read n times, and each of B m times.'],
     state: {readers: 6},
     closer: {view: 'reads', label: 'Count the reads of any product'},
     mount(app, {controls, picture, showFacts}) {

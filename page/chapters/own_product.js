@@ -6,9 +6,8 @@ import {drawLadder, LADDER_COLUMNS, listLadderRows} from '../pictures/ladder_pic
 
 export default {
     title: 'Your own product',
-    idea: ['Every rung of the ladder on your sizes: what the model predicts of each, beside it ' +
-           'what was measured, where this report has it. Choose another chip: no such GPU is ' +
-           'needed for a prediction.'],
+    idea: ['Every rung of the ladder at your sizes: its predicted time, beside the measured time ' +
+           'if this report has one. Choose any chip: the model needs no such GPU.'],
     state: {},
     closer: {view: 'ladder', label: 'Open the ladder and its sources'},
     mount(app, {controls, picture, showFacts}) {

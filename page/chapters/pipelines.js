@@ -12,7 +12,7 @@ export default {
     title: 'Pipelines: copy ahead',
     idea: ['With one buffer, copying and multiplying take turns, with a barrier after each. With ' +
            'two, cp.async fills one in the background while the other is multiplied, and one ' +
-           'barrier a step is left.'],
+           'barrier a step is enough.'],
     state: {buffers: 'vector'},
     closer: {view: 'walk', label: 'Walk through the buffered kernel',
              state: {kernel: 'buffered', tile: 128}},

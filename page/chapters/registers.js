@@ -35,7 +35,7 @@ function findOwned(owners, thread) {
 export default {
     title: 'Registers: more sums a thread',
     idea: ['With one sum a thread, every product reads two words of shared memory. A thread that ' +
-           'keeps 8 x 8 sums reads 8 words of A and 8 of B, and makes 64 products of them. The ' +
+           'keeps 8 x 8 sums reads 8 words of A and 8 of B, and forms 64 products. The ' +
            'marks beside the tile are the words that one thread reads.'],
     state: {sumsOf: 'register_column'},
     closer: {view: 'owners', label: 'See who computes what'},

@@ -9,9 +9,9 @@ const LOOKS = {fma: {shape: 'circle', series: 1}, sliced: {shape: 'triangle', se
 
 export default {
     title: 'Tensor cores: a higher roof',
-    idea: ['A T x T tile makes T / 4 FLOP for each byte of FP32, T / 2 of BF16. Memory bounds it ' +
-           'until it reaches the ridge of its unit. The FP32 units are fed early; tensor cores ' +
-           'need tiles of hundreds, held in registers and shared by caches.'],
+    idea: ['A T x T tile has T / 4 FLOP for each byte in FP32 and T / 2 in BF16. Memory bounds ' +
+           'it until it reaches the ridge of its unit. Small tiles keep FP32 units busy; tensor ' +
+           'cores need tiles of hundreds, held in registers and shared through caches.'],
     state: {side16: 128},
     closer: {view: 'roofline', label: 'See the kernels on the roofline'},
     mount(app, {controls, picture, showFacts}) {

@@ -9,9 +9,9 @@ const SIDES = [1, 2, 4, 8, 16, 32];
 
 export default {
     title: 'Tiles: read once, use T times',
-    idea: ['The T x T threads of a block need T rows of A and T columns of B, every element T ' +
-           'times. They fetch a tile into shared memory once and use it there: a T-th of ' +
-           'the reads is left.'],
+    idea: ['The T x T threads of a block need T rows of A and T columns of B, and use each ' +
+           'element T times. They copy a tile into shared memory once and read it there. Global ' +
+           'reads fall to 1 / T.'],
     state: {lessonTile: 16},
     closer: {view: 'roofline', label: 'See every tile on the roofline'},
     mount(app, {controls, picture, showFacts}) {

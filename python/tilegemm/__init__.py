@@ -6,11 +6,16 @@
     array([[14., 32.],
            [32., 77.]], dtype=float32)
 
-matmul multiplies arrays of NumPy, CuPy, PyTorch, JAX and whatever else speaks DLPack,
-__cuda_array_interface__ or the buffer protocol, where they are. attention computes softmax(scale
-Q K^T + bias) V of such arrays. plan chooses a kernel once for many calls. explain lists
-the kernels for a product and why each lost; bench times them; report makes a page of it.
-tilegemm.torch has operators for torch.compile and replaces PyTorch's own.
+The arrays are those of NumPy, CuPy, PyTorch and JAX, and all that have DLPack,
+__cuda_array_interface__ or the buffer protocol. They are read in place.
+
+matmul       multiplies two arrays
+attention    computes softmax(scale Q K^T + bias) V
+plan         chooses a kernel once for many calls
+explain      lists the kernels for a product, with the reason why each was not chosen
+bench        times the kernels beside other libraries
+report       writes a page about a product
+tilegemm.torch has operators for torch.compile, and can replace PyTorch's own kernels.
 """
 
 from ._explain import Candidate, Explanation, explain

@@ -1,4 +1,4 @@
-"""explain: the kernels beside a product, as the planner sees them."""
+"""explain: the kernels that the planner considers for a product."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import _tilegemm
 
 
 class Candidate(NamedTuple):
-    """One kernel beside a product. What follows `reason` is 0 on the CPU and where is_legal is
+    """One kernel for a product. The fields after `reason` are 0 on the CPU and if is_legal is
     False."""
 
     kernel: str
