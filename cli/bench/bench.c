@@ -49,7 +49,7 @@ static const struct argp_option option_list[] = {
     {"precision", key_precision, "NAME", 0,
      "default, ieee_fp32, ieee_fp64, tf32, bf16x3, bf16x6, bf16x9 or fp16x3", 0},
     {"batch-invariant", key_batch_invariant, NULL, 0,
-     "Ask for sums whose order does not depend on m, nor that of attention on the batch", 0},
+     "Give a row of D the same bits for every m, and for every batch in attention", 0},
     {"kernel", 'k', "NAME", 0,
      "best (the planner's choice, the default), ladder, all, unfused, or a name that tilegemm "
      "kernels lists; may be repeated",

@@ -24,7 +24,7 @@ enum { KEY_MEMORY = CLI_KEY_OWN };
 static const struct argp_option option_list[] = {
     {"kernel", CLI_KEY_KERNEL, "NAME", 0,
      "Explain kernels of the GPU ladder by their counts: a name that `tilegemm "
-     "kernels` lists, a family (edges), or all; for other kernels (simt), show the "
+     "kernels` lists, a family (edges), or all; for a production kernel (simt), show the "
      "planner's predictions",
      0},
     {"tile", CLI_KEY_TILE, "T", 0,
