@@ -30,9 +30,10 @@
 #define RANK_FAR_D_CYCLES 0.5
 #define RANK_FAR_K 64
 
-/* An L1 of so many bytes does not hold the sums of a strip and the rows of B that are added to them.
- * Processors that have it beside AVX-512, such as Zen 4, reach so much of `rank`'s rate in FP32 and
- * FP64 with more than these rows, for a k of one chunk and of several, which wait for B anyway. */
+/* An L1 of so many bytes does not hold the sums of a strip and the rows of B that are added to
+ * them. Processors that have it beside AVX-512, such as Zen 4, reach this share of the rate of
+ * `rank` in FP32 and FP64 with more than SMALL_L1_ROWS rows. If k has several chunks they wait for
+ * B anyway, and the limit is SMALL_L1_LONG_ROWS. */
 #define SMALL_L1_BYTES 32768
 #define SMALL_L1_SHARE 0.37
 #define SMALL_L1_ROWS 2
