@@ -37,9 +37,9 @@ const drawResources = (told, resources, width) => bars({
 export default {
     title: 'Occupancy: blocks side by side',
     idea: ['A multiprocessor holds several blocks at once: while one waits for memory or at a ' +
-           'barrier, another computes. The first resource that runs out ends it. Occupancy is ' +
-           'the share of its places for warps that are taken. It is not the aim: more sums a ' +
-           'thread lower it, and are quicker all the same.'],
+           'barrier, another computes. The first resource that runs out limits how many. ' +
+           'Occupancy is the share of its warp slots in use. It is not the goal: kernels with ' +
+           'more sums per thread have a lower occupancy and are still faster.'],
     state: {resident: 'edges 16'},
     closer: {view: 'roofline', label: 'See the occupancy of every tile'},
     mount(app, {controls, picture, showFacts}) {
