@@ -130,9 +130,10 @@ TG_API tg_status tg_find_chip(const char *name, tg_chip *chip);
 TG_API tg_status tg_list_chip_candidates(const tg_chip *chip, const tg_problem *problem,
                                          tg_candidate *candidates, int capacity, int *count);
 
-/* Fills *chip with the GPU of a context, as its driver describes it; fp64_flop_per_s and the tensor
- * cores' rates are 0. Errors: INVALID_ARGUMENT, UNSUPPORTED (a context on the CPU), and those of
- * tg_create_context for the default context. */
+/* Fills *chip with the GPU of a context, as its driver describes it. The rates of FP64 and of the
+ * tensor cores are those of its architecture and board (0: none is published). Errors:
+ * INVALID_ARGUMENT, UNSUPPORTED (a context on the CPU), and those of tg_create_context for the
+ * default context. */
 TG_API tg_status tg_describe_chip(const tg_context *context, tg_chip *chip);
 
 /* tg_traffic counts the work of a ladder kernel that multiplies m x k by k x n. The counts are

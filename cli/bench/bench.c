@@ -49,7 +49,7 @@ static const struct argp_option option_list[] = {
     {"precision", key_precision, "NAME", 0,
      "default, ieee_fp32, ieee_fp64, tf32, bf16x3, bf16x6, bf16x9 or fp16x3", 0},
     {"batch-invariant", key_batch_invariant, NULL, 0,
-     "Give a row of D the same bits for every m, and for every batch in attention", 0},
+     "Give a row of D the same bits for every m and every batch", 0},
     {"kernel", 'k', "NAME", 0,
      "best (the planner's choice, the default), ladder, all, unfused, or a name that tilegemm "
      "kernels lists; may be repeated",
@@ -118,8 +118,7 @@ static int parse_thread_count(bench_options *options, const char *text)
         cli_print_error("--threads has more than %d counts; pass fewer", BENCH_THREADS_CAPACITY);
         return 0;
     }
-    return cli_parse_int("--threads", text, 1, 1024,
-                         &options->thread_counts[options->thread_count_count++]);
+    return cli_parse_threads(text, &options->thread_counts[options->thread_count_count++]);
 }
 
 static int parse_type(bench_options *options, const char *text)

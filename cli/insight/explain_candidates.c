@@ -143,7 +143,8 @@ static void print_list(const char *shape, candidate_list *list)
     if (!list->chosen[0])
         printf("%s\n", list->refusals);
     if (strcmp(list->device.device, "cpu") == 0)
-        printf("times are those of a Zen 5, whatever the processor: they rank its kernels\n");
+        printf(
+            "times rank the kernels by figures of a Zen 5; they are not those of this processor\n");
     if (type_count + device_count > 0)
         printf("%d kernels multiply other types, %d run on another device: see --device, --gpu\n",
                type_count, device_count);

@@ -176,6 +176,7 @@ int tgpy_array_make(tgpy_array *array, const tgpy_array *like, tg_type type, int
         return -1;
     array->name = "the result";
     array->object = *result;
+    array->class = like->class;
     array->is_made = 1;
     if (PyCapsule_IsValid(*result, "dltensor")) {
         const tgpy_dlpack_lease *lease = PyCapsule_GetPointer(*result, "dltensor");

@@ -32,7 +32,7 @@ PyObject *tgpy_run_command(PyObject *module, PyObject *arguments)
 {
     (void)module;
     PyObject *list;
-    if (!PyArg_ParseTuple(arguments, "O", &list))
+    if (!PyArg_ParseTuple(arguments, "O!", &PyList_Type, &list))
         return NULL;
     const Py_ssize_t count = PyList_Size(list);
     char **words = count < 0 ? NULL : list_words(list, count);

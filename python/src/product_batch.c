@@ -124,16 +124,16 @@ static int check_distinct(const tgpy_array *out)
         order[at] = dim;
         count++;
     }
-    long long reach = 0;
+    long long reach = 0, span;
     for (int i = 0; i < count; i++) {
-        const long long stride = llabs(out->strides[order[i]]);
-        if (stride <= reach)
+        const long long stride = llabs(out->strides[order[i]]), last = reach;
+        if (__builtin_mul_overflow(stride, out->shape[order[i]] - 1, &span) ||
+            __builtin_add_overflow(last, span, &reach) || stride <= last)
             return tgpy_raise(
                 TGPY_ARGUMENT_ERROR,
-                "out overlaps itself: its dimension %d has a stride of %lld elements, "
+                "out may overlap itself: its dimension %d has a stride of %lld elements, "
                 "which its smaller strides reach; pass an out without overlap",
                 order[i], (long long)out->strides[order[i]]);
-        reach += stride * (out->shape[order[i]] - 1);
     }
     return 0;
 }
@@ -155,9 +155,10 @@ static int check_loops(const tgpy_product *product)
     if (check_distinct(out))
         return -1;
     const byte_range range = find_range(out);
-    for (int i = 0; i < 6; i++) {
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         const tgpy_array *other = others[i];
-        if (!other->object || (i == 5 && is_c_in_place(product)))
+        if (!other->object ||
+            (other == &product->operand[TGPY_OPERAND_C] && is_c_in_place(product)))
             continue;
         const byte_range used = find_range(other);
         if (used.first < range.end && range.first < used.end)

@@ -31,9 +31,9 @@
 #define RANK_FAR_K 64
 
 /* An L1 of so many bytes does not hold the sums of a strip and the rows of B that are added to
- * them. Processors that have it beside AVX-512, such as Zen 4, reach this share of the rate of
- * `rank` in FP32 and FP64 with more than SMALL_L1_ROWS rows. If k has several chunks they wait for
- * B anyway, and the limit is SMALL_L1_LONG_ROWS. */
+ * them. A Zen 4 reaches this share of the rate of `rank` in FP32 and FP64 with more than
+ * SMALL_L1_ROWS rows. If k has several chunks it waits for B anyway, and the limit is
+ * SMALL_L1_LONG_ROWS. Other processors with AVX-512 and such an L1 were not measured. */
 #define SMALL_L1_BYTES 32768
 #define SMALL_L1_SHARE 0.37
 #define SMALL_L1_ROWS 2

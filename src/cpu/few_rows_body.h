@@ -149,7 +149,7 @@ static __attribute__((noinline)) TARGET void LOCAL(dot_add)(const tgi_skinny *s,
 
 /* Forms the dot products of `rows` rows of A with `cols` columns of B, each in one vector of
  * partial sums. It prefetches `ahead` of the columns that follow, from `ahead_col` on. If `ahead`
- * is 0, it prefetches its own columns or, if they are short, later ones: some 2 to 6 KB ahead. */
+ * is 0, it prefetches its own columns or, if they are short, those of one to six groups later. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const int cols,
                 const int ahead, int64_t ahead_col)

@@ -324,7 +324,7 @@ class Explain(unittest.TestCase):
             self.assertEqual(row["predicted_s"] > 0, row["is_legal"])
         lines = self.print("96x80x64:nt:beta=1").splitlines()
         self.assertRegex(lines[2], rf"^{found['chosen_kernel']} .* chosen$")
-        self.assertIn("those of a Zen 5", lines[-2])
+        self.assertIn("figures of a Zen 5", lines[-2])
         self.assertRegex(lines[-1], r"^\d\d+ kernels multiply other types, \d\d+ run on another")
         reasons = {row["reason"] for row in found["candidates"]}
         self.assertIn("multiplies fp64, the inputs are fp32", reasons)

@@ -113,8 +113,8 @@ class Gaps(unittest.TestCase):
         """A file of a processor says nothing about cuBLAS, and how many threads it used."""
         tables = load("gap_tables.py")
         for gpu in ({}, {"gpu": {"sm_count": 132}}):
-            head = {"machine": {"processor": "chip", **gpu}, "source": "0", "date": "2026-01-01",
-                    "command": ["bench", "--threads", "2"]}
+            head = {"machine": {"processor": "chip", "l1_bytes": 49152, **gpu}, "source": "0",
+                    "date": "2026-01-01", "command": ["bench", "--threads", "2"]}
             record = {"kind": "fp32", "mode": "cold", "ratio": 1.5}
             with tempfile.TemporaryDirectory() as folder:
                 path = pathlib.Path(folder, "gaps.json")
@@ -122,6 +122,7 @@ class Gaps(unittest.TestCase):
                                             "shapes": 1}), encoding="utf-8")
                 section = tables.make_section(path, "gaps.json")
             self.assertEqual("cuBLAS" in section, bool(gpu))
+            self.assertIn("chip\n" if gpu else "chip with 48 KiB of L1\n", section)
             self.assertIn("| fp32 |" if gpu else "| fp32, 2 threads |", section)
 
     def test_newest(self):

@@ -180,7 +180,7 @@ class Report(unittest.TestCase):
         write(rows[:2])
         self.refuse(2, "counts no kernel of the ladder", "40x20x12", "--profile", "counters.csv")
         with open("counters.csv", "w", encoding="utf-8") as file:
-            file.write("==ERROR==")
+            file.write("==ERROR==x")
         self.refuse(2, "counts no kernel of the ladder", "40x20x12", "--profile", "counters.csv")
         rows[2][3] = "\x1b[2J"
         write(rows)

@@ -51,6 +51,7 @@ static void test_a_described_gpu_is_the_same(void **state)
         assert_int_equal(tg_get_chip(i / 3, &chip), TG_STATUS_OK);
         gpu = tgi_chips_make_gpu(&chip);
         gpu.fp64_share = shares[i % 3];
+        gpu.mma_share *= shares[i % 3];
         described = tgi_chips_describe(&gpu);
         assert_int_equal(tgi_chips_check(&described), TG_STATUS_OK);
         assert_true(described.fp64_flop_per_s / chip.fp64_flop_per_s / gpu.fp64_share < 1.1);

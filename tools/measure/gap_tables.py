@@ -75,7 +75,7 @@ def make_section(path, name):
     head, records = result["head"], result["records"]
     peers = (", beside the best of cuBLAS\nand cuBLASLt. Hot operands are timed in CUDA graphs"
              if head["machine"].get("gpu") else ", beside the best peer")
-    text = (f"## {path.stem}, {head['machine']['processor']}\n\n"
+    text = (f"## {path.stem}, {name_machine(head['machine'])}\n\n"
             f"Random shapes of `tools/measure/measure_gaps`, seed {result['seed']}, "
             f"{result['shapes']} a kind{peers}.\nThe tables count the shapes that the run measured "
             "and a peer multiplied. Batches of all types\nshare the count of a kind. "
@@ -98,16 +98,24 @@ def select_newest(results):
     return [record for group in newest.values() for record in group]
 
 
+def name_machine(machine):
+    """Returns the name of a GPU, or of a processor with its L1, as generations share a name."""
+    if machine.get("gpu"):
+        return machine["processor"]
+    return f"{machine['processor']} with {machine['l1_bytes'] >> 10} KiB of L1"
+
+
 def make_readme_part(paths):
     """Returns the table of README.md over all result files; nothing if there are none."""
     results = [load(path) for path in paths]
     if not results:
         return ""
     text = ""
-    for processor in dict.fromkeys(result["head"]["machine"]["processor"] for result in results):
-        ours = [result for result in results if result["head"]["machine"]["processor"] == processor]
+    machines = [name_machine(result["head"]["machine"]) for result in results]
+    for machine in dict.fromkeys(machines):
+        ours = [result for result, name in zip(results, machines) if name == machine]
         seeds = list(dict.fromkeys(str(result["seed"]) for result in ours))
         newest = ",\neach kind by its newest run" if len(seeds) > 1 else ""
-        text += (f"\n{processor}, random shapes, seed {' and '.join(seeds)}{newest}:\n\n")
+        text += (f"\n{machine}, random shapes, seed {' and '.join(seeds)}{newest}:\n\n")
         text += make_summary(select_newest(ours))
     return text
