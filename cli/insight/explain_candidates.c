@@ -144,7 +144,7 @@ static void print_list(const char *shape, candidate_list *list)
         printf("%s\n", list->refusals);
     if (strcmp(list->device.device, "cpu") == 0)
         printf(
-            "times rank the kernels by figures of a Zen 5; they are not those of this processor\n");
+            "times come from figures of a Zen 5: they rank kernels, and were not measured here\n");
     if (type_count + device_count > 0)
         printf("%d kernels multiply other types, %d run on another device: see --device, --gpu\n",
                type_count, device_count);

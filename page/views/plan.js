@@ -120,8 +120,8 @@ function showProcessor(app, plan, root) {
         root.append(app.html('p', {class: 'hint processor'},
             `Planned for ${plan.shape} when the page was written; tilegemm report ` +
             `${m}x${n}x${k} plans the size above.`));
-    root.append(app.html('p', {class: 'hint'}, 'Predicted times rank the kernels by figures ' +
-        'of a Zen 5; they are not those of this processor.'));
+    root.append(app.html('p', {class: 'hint'}, 'Predicted times come from figures of a ' +
+        'Zen 5: they rank kernels, and were not measured on this processor.'));
     showPlan(app, plan, listMeasuredOnCpu(app, plan), `${plan.device.name}, ${plan.device.isa}`,
              root);
 }
